@@ -221,7 +221,7 @@ ELEMENTS = (
     Family("clone of a transposed", 10**7, lambda n: numbers(root(n), root(n)).t().contiguous),
 )
 
-FOLDS = (
+REDUCTIONS_AND_SCANS = (
     Family("sum", 10**7, lambda n: numbers(n).sum),
     Family("sum of a first dim of rows of 100", 10**7, lambda n: partial(numbers(n // 100, 100).sum, 0)),
     Family("sum of rows of 100", 10**7, lambda n: partial(numbers(n // 100, 100).sum, 1)),
@@ -325,7 +325,7 @@ FUNCTIONS = (
         lambda x: cygrad.checkpoint.checkpoint(partial(repeated, lambda y: y * 1.0, n), x, use_reentrant=False), (1,))),
 )
 
-FAMILIES = ELEMENTS + FOLDS + PLACES + PRODUCTS + GRAPHS + FUNCTIONS
+FAMILIES = ELEMENTS + REDUCTIONS_AND_SCANS + PLACES + PRODUCTS + GRAPHS + FUNCTIONS
 
 
 def quickest(run: Callable[[], Any]) -> float:

@@ -58,7 +58,7 @@ class Build(build_ext):
     def loops(self, compiler: Compiler) -> Iterator[Unit]:
         """Generate the inner loops."""
         generator = load_generator()
-        alone = native.is_wanted(compiler)
+        alone = native.builds_for_this_machine(compiler)
         levels = ("native",) if alone else tuple(generator.LEVELS) if compiler.levelled else ("baseline",)
         for name in generator.generate(levels, native.header(compiler) if alone else ""):
             source = Path(name)

@@ -15,12 +15,12 @@ FLAGS = ["-march=native", "-mprefer-vector-width=512"]     # GCC has Intel's pro
 WIDTHS = {"__AVX512F__": 64, "__AVX2__": 32}     # of vectors, in bytes
 
 
-def is_wanted(compiler: Compiler) -> bool:
+def builds_for_this_machine(compiler: Compiler) -> bool:
     wish = os.environ.get("CYGRAD_ISA_BUILD", "").strip()
     if wish not in ("", "native"):
         raise CompileError(f"CYGRAD_ISA_BUILD={wish!r} is nothing to build for: say native, or unset it for all levels of x86-64")
     if wish and not compiler.levelled:
-        raise CompileError("CYGRAD_ISA_BUILD=native is for GCC on x86-64; elsewhere there is one level, and CFLAGS says what it may use")
+        raise CompileError("CYGRAD_ISA_BUILD=native is for GCC on x86-64; elsewhere there is one level, and CFLAGS has its instructions")
     return bool(wish)
 
 

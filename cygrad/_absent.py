@@ -33,7 +33,7 @@ TOPICS = (
           "pass x.detach().numpy() to mpi4py; docs/clusters.md has threads and launchers"),
     Topic("mixed precision", r"amp|\w*autocast\w*|GradScaler|\w*float32_matmul_precision", "convert with .to(dtype) where it pays"),
     Topic("GPU", r"mps|xpu|mtia|accelerator|backends|Stream|Event|\w*cudnn\w*|\w*miopen\w*|\w*mkldnn\w*|get_device\w*|\w+_default_device",
-          "there is one device, the CPU; cygrad.config.describe() says what runs"),
+          "there is one device, the CPU; cygrad.config.describe() shows it"),
     Topic("quantised", r"ao|quantization|\w*quantize\w*|q_\w+|\w+_affine|\w+_symmetric|int_repr|fbgemm\w*|qscheme",
           "store numbers in float16, bfloat16 or int8"),
     Topic("model hubs", r"hub|onnx|package|export|overrides|monitor",

@@ -37,7 +37,7 @@ class _Finder:
 
 
 def install() -> None:
-    """Let compiled modules be found, before anybody looks through folders for them."""
+    """Let compiled modules be found, before others look through folders for them."""
     if _LIBRARY is None:
         raise ImportError(f"cygrad is not built: there is no {_PLACES[0]}; run `pip install .`")
     sys.meta_path.insert(0, _Finder)

@@ -1,4 +1,4 @@
-"""Switches and counters for tests: failing allocations, live memory, threads, results that wait. Not part of the public interface.
+"""Switches and counters for tests: failing allocations, live memory, threads, pending results. Not part of the public interface.
 
 They act on the whole process and are not meant for several threads at once.
 """
@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Self
 
-from cygrad._core.compute.deferred import defer_from, waiting_results
+from cygrad._core.compute.deferred import defer_from, pending_results
 from cygrad._kernels.system.allocator import fail_after, live_bytes
 from cygrad._kernels.system.threads import exchange_grains, region_threads, reset_region_threads
 
-__all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "threads_used", "waiting_results"]
+__all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "threads_used", "pending_results"]
 
 
 class fail_alloc:

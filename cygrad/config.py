@@ -24,7 +24,7 @@ from cygrad._kernels.system.allocator import allocator_report
 from cygrad._kernels.system.allocator import empty_cache as empty_cache
 from cygrad._kernels.system.allocator import get_cache_limit as get_cache_limit
 from cygrad._kernels.system.allocator import set_cache_limit as set_cache_limit
-from cygrad._kernels.system.journal import tell
+from cygrad._kernels.system.journal import log_pending
 from cygrad._kernels.system.threads import compiler, denormal_mode, thread_report
 from cygrad.operators.fourier import set_fft_library as set_fft_library
 
@@ -110,7 +110,7 @@ def describe() -> dict[str, Any]:
     >>> sorted(cygrad.config.describe()["threads"])[:3]
     ['OMP_NUM_THREADS', 'OMP_THREAD_LIMIT', 'affinity']
     """
-    tell()
+    log_pending()
     threads = thread_report()
     openmp = {key.removeprefix("openmp_"): threads.pop(key) for key in ("openmp_version", "openmp_runtime")}
     return {
@@ -146,8 +146,8 @@ def _openmp(result: dict[str, Any] | None) -> str:
 
 
 def _launcher(result: dict[str, Any]) -> str:
-    said = [f"{words}: {result[what]} ({result[f'{what}_variable']})" for what, words in (
-        ("processes", "processes on this node"), ("cpus", "CPUs for each process")) if result[what]]
+    said = [f"{words}: {result[field]} ({result[f'{field}_variable']})" for field, words in (
+        ("processes", "processes on this node"), ("cpus", "CPUs for each process")) if result[field]]
     ignored = [f"{variable}={text!r} is no count, and ignored" for variable, text in result["ignored"].items()]
     return ", ".join([result["launcher"] or "none", *said, *ignored])
 
@@ -175,7 +175,7 @@ def _size(nbytes: int) -> str:
 
 
 def _denormals(mode: dict[str, bool]) -> str:
-    changed = [what for what, key in (("results are flushed to zero", "flush_results"),
+    changed = [field for field, key in (("results are flushed to zero", "flush_results"),
                                       ("operands are read as zero", "zero_operands")) if mode[key]]
     return f"{' and '.join(changed)}: a library in this process has set that for this thread" if changed else "kept"
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Tensor")
 
 
-def refuse_history(tensor: Tensor, what: str) -> None:
+def refuse_history(tensor: Tensor, call: str) -> None:
     """Raise torch's RuntimeError of deepcopy for a tensor that is no leaf, and for one that has a tangent or is one of many."""
     if tensor.grad_fn is not None:
-        raise RuntimeError(f"Only Tensors created explicitly by the user (graph leaves) support {what} at the moment: this one is the "
+        raise RuntimeError(f"Only Tensors created explicitly by the user (graph leaves) support {call} at the moment: this one is the "
                            f"result of {tensor.grad_fn.name()}, and its history would be lost. detach() it first.")
-    refuse_special(tensor, what)
+    refuse_special(tensor, call)
 
 
 # ----- copy and deepcopy -----

@@ -125,7 +125,7 @@ class Objective:
             raise RuntimeError(f"grad can be implicitly created only for scalar outputs; f returned shape {list(value.shape)}: reduce it, "
                                "e.g. with .sum()")
         if not value.requires_grad:
-            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn: what f returned was not computed "
+            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn: the result of f was not computed "
                                "from its parameters by operations on tensors")
         return _Point(x, leaves, value)
 

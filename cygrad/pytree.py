@@ -149,7 +149,7 @@ class TreeSpec:
         if dicts and set(tree) != set(self.keys):
             missing = [key for key in self.keys if key not in tree]
             extra = [key for key in tree if key not in (self.keys)]
-            parts = [f"{what} key(s): {keys}" for what, keys in (("missing", missing), ("extra", extra)) if keys]
+            parts = [f"{kind} key(s): {keys}" for kind, keys in (("missing", missing), ("extra", extra)) if keys]
             raise ValueError(f"Node keys mismatch; {'; '.join(parts)} at {name}")
         if len(values) != len(self.children):
             raise ValueError(f"Node arity mismatch; expected {len(self.children)}, but got {len(values)} at {name}")

@@ -115,11 +115,11 @@ class _Record:
         if kind not in (list, tuple, dict):
             ways = {Tensor: ".as_subclass(cygrad.Tensor)", np.ndarray: "cygrad.from_numpy()", np.generic: ".item()", dict: "dict()",
                     list: "list()", tuple: "tuple()"}
-            way = next((f"; {way} gives what can" for base, way in ways.items() if isinstance(obj, base)), "")
-            raise TypeError(f"{place} is a {kind.__module__}.{kind.__qualname__}, which cannot be saved{way}. What can: tensors, None, "
+            way = next((f"; {way} gives one that can" for base, way in ways.items() if isinstance(obj, base)), "")
+            raise TypeError(f"{place} is a {kind.__module__}.{kind.__qualname__}, which cannot be saved{way}. These can: tensors, None, "
                             "bool, int, float, complex, str, bytes, Size, dtype, and lists, tuples and dicts of these.")
         if not depth:
-            raise ValueError(f"cannot save what is nested more than {DEEPEST} deep, or contains itself: {place}")
+            raise ValueError(f"cannot save an object that is nested more than {DEEPEST} deep, or contains itself: {place}")
         if kind is dict:
             return {"dict": [[self.encode(key, f"a key of {place}", depth - 1), self.encode(value, f"{place}[{key!r}]", depth - 1)]
                              for key, value in obj.items()]}

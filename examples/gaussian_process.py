@@ -103,7 +103,7 @@ def draw(east: Array, north: Array, heights: Array, survey: Survey, parameters: 
     mean, deviation = (values.reshape(queries.shape[:2]) for values in predicted(parameters, survey, queries.reshape(-1, 2)))
     scale: dict[str, Any] = {"cmap": "terrain", "vmin": heights.min(), "vmax": heights.max()}
     maps = {"true": (heights[::2, ::2], f"The ground, {GIVEN} places measured", "height above the mean (m)", scale),
-            "mean": (mean, "What follows from them", "height above the mean (m)", scale),
+            "mean": (mean, "Values that follow from them", "height above the mean (m)", scale),
             "deviation": (deviation, "How sure that is", "standard deviation (m)", {"cmap": "viridis"})}
     for name, (values, title, unit, colours) in maps.items():
         axes = parts[name]

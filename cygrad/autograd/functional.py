@@ -60,11 +60,11 @@ _HESSIAN_DETACHED = ("The hessian of the user-provided function is independent o
 
 
 # ----- Arguments -----
-def _given(value: Any, what: str, function: str, like: Sequence[Tensor] = ()) -> tuple[bool, tuple[Tensor, ...]]:
+def _given(value: Any, role: str, function: str, like: Sequence[Tensor] = ()) -> tuple[bool, tuple[Tensor, ...]]:
     """Return whether arguments came in a tuple, and the tuple: of tensors in place of floats and arrays, too."""
     if not isinstance(value, tuple):
-        return _as_tuple(_tensor(value, *like[:1]), what, function)
-    return _as_tuple(tuple(_tensor(*pair) for pair in zip_longest(value, like[:len(value)])), what, function)
+        return _as_tuple(_tensor(value, *like[:1]), role, function)
+    return _as_tuple(tuple(_tensor(*pair) for pair in zip_longest(value, like[:len(value)])), role, function)
 
 
 def _tensor(value: Any, like: Any = None) -> Any:
@@ -72,15 +72,15 @@ def _tensor(value: Any, like: Any = None) -> Any:
     return value if isinstance(value, int) else given_tensor(value, like)
 
 
-def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
+def _as_tuple(value: Any, role: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
     """Return whether tensors came in a tuple, and the tuple."""
     is_tuple = isinstance(value, tuple)
     tensors = value if is_tuple else (value,)
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
-            which = f"value at index {number}" if is_tuple else f"given {what}"
+            which = f"value at index {number}" if is_tuple else f"given {role}"
             hint = " An integer has no derivative: convert it to a float." if isinstance(tensor, int) else ""
-            raise TypeError(f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {which} has type "
+            raise TypeError(f"The {role} given to {function} must be either a Tensor or a tuple of Tensors but the {which} has type "
                             f"{type(tensor)}.{hint}")
     return is_tuple, tensors
 

@@ -303,5 +303,5 @@ class emit_nvtx(_Emitter):
 
 def load_nvprof(path: Any) -> EventList:
     """Refuse: nvprof's files describe the work of a GPU, which has no meaning here."""
-    raise RuntimeError("load_nvprof has no meaning here: nvprof records what CUDA devices do; use profile() on the CPU "
+    raise RuntimeError("load_nvprof has no meaning here: nvprof records the work of CUDA devices; use profile() on the CPU "
                        f"(path: {path})")

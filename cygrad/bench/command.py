@@ -12,13 +12,13 @@ from cygrad._commands import INTERRUPTED, interrupted_by
 from cygrad.bench import record as records
 from cygrad.bench.layout import ERROR, Table
 from cygrad.bench.record import Record
-from cygrad.bench.terminal import INSTALL, Plain, Rich, display, installed, what_to_install
+from cygrad.bench.terminal import INSTALL, Plain, Rich, display, install_hint, installed
 
 if TYPE_CHECKING:
     from cygrad.bench.running import Benchmark
 
 DESCRIPTION = """Measure operators and whole programs against NumPy and, where they are installed, torch, JAX, autograd, numexpr and CasADi.
-Ctrl-C, or SIGTERM, ends with what was measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument;
+Ctrl-C, or SIGTERM, ends with the rows measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument;
 130 after Ctrl-C."""
 
 WRONG = 1
@@ -27,12 +27,12 @@ WRONG = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.description = DESCRIPTION
-    measured = parser.add_argument_group("what is measured")
+    measured = parser.add_argument_group("rows and sizes")
     measured.add_argument("--quick", action="store_true", help="in less than a minute: few sizes, short rounds")
     measured.add_argument("--only", default="", metavar="TEXT", help="the rows whose work or family contains this text")
     measured.add_argument("--threads", type=_counts, default=(), metavar="1,2,4", help="numbers of threads (1, and all of this process)")
     measured.add_argument("--dtypes", type=_names, default=(), metavar="A,B", help="dtypes (with --quick float32 and float64, else all)")
-    shown = parser.add_argument_group("what is shown and written")
+    shown = parser.add_argument_group("tables and files")
     source = shown.add_mutually_exclusive_group()
     source.add_argument("--from", type=Path, metavar="FILE", help="show a record of --json, and measure nothing")
     source.add_argument("--compare", type=Path, nargs=2, metavar=("A.json", "B.json"), help="compare two records row by row: B by A")
@@ -69,7 +69,7 @@ def _prepared(options: argparse.Namespace) -> Callable[[], int]:
     for source, banned in (("compare", ("json", "plot", "page", "quick", "threads", "dtypes")), ("from", ("json", "quick"))):
         for option in banned:
             if getattr(options, source) and getattr(options, option):
-                raise ValueError(f"--{source} shows what is measured already, and takes no --{option}")
+                raise ValueError(f"--{source} shows records, which are measured already, and takes no --{option}")
     if options.compare:
         before, after = map(records.read, options.compare)
         if options.only and not any(records.has(row, options.only) for row in (*before["rows"], *after["rows"])):
@@ -170,7 +170,7 @@ def _show(record: Record, options: argparse.Namespace, shown: _Shown) -> int:
     written = [_write(function, record, file) for function, file in ((figures.plot, options.plot), (page.write, options.page)) if file]
     shown.show(record)
     screen.text(tables.notes(record))
-    screen.text(filter(None, [what_to_install()]))
+    screen.text(filter(None, [install_hint()]))
     if record["errors"]:
         screen.text(record["errors"], f"ERRORS OF THE BENCHMARK: {tables.counted(len(record['errors']), 'row')} not to be believed", ERROR)
     return WRONG if record["errors"] or not all(written) else 0

@@ -86,7 +86,7 @@ class Comparison:
         before, after = ({**record["info"], "libraries": record["libraries"]} for record in (self.before, self.after))
         lines = [tuple(map(Cell, (path, _said(one), _said(other)))) for path, one, other in differences(before, after)]
         if lines:
-            yield Table("What differs in info", tuple(Column(title, left=True, key=not title) for title in ("", "A", "B")), {"": lines})
+            yield Table("Differences of info", tuple(Column(title, left=True, key=not title) for title in ("", "A", "B")), {"": lines})
         if self.changes:
             yield self._table("Rows: B by A", self.changes)
         changed = [each for each in self.changes if each.meaning]
@@ -114,7 +114,7 @@ class Comparison:
         controls = sorted(each.control for each in self.changes if each.control is not None)
         if controls:
             yield (f"NumPy itself, B by A: median {part(controls[len(controls) // 2])}, from {part(controls[0])} to {part(controls[-1])}. "
-                   "That is what runs and nodes differ by.")
+                   "So much do runs and nodes differ.")
         doubtful = sum(each.is_doubtful for each in self.changes)
         yield RULE
         yield (f"{counted(len(self.changes), 'row')} in both: {sum(each.meaning == FASTER for each in self.changes)} faster, "

@@ -11,7 +11,7 @@ from cygrad.bench.terminal import installed
 
 CAPTIONS = {
     "roofline": ("Below the ceilings", "Operators on large arrays, and the most that this machine did in the same run."),
-    "shares": ("Share of the ceiling", "What moves bytes is measured by memory, what multiplies matrices by products of matrices."),
+    "shares": ("Share of the ceiling", "Rows that move bytes are measured by memory, rows that multiply matrices by products of matrices."),
     "ratios": ("Ratio to NumPy by size", "Small marks are rows, large ones the geometric means of a family. Overhead: 4 elements."),
     "scaling": ("Scaling over threads", "Small marks are rows, large ones the geometric means of a family."),
 }

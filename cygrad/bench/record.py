@@ -36,7 +36,7 @@ def _times_of_ratios(row: "Row") -> str:
     return ""
 
 
-def _what_rows_share(record: "Record") -> str:
+def _faults_of_all_rows(record: "Record") -> str:
     works = {(row["family"], row["work"]) for row in record["rows"]}
     for noun, most, names in (("works", MOST_WORKS, works), ("families", MOST_FAMILIES, {family for family, _ in works})):
         if len(names) > most:
@@ -204,6 +204,6 @@ def read(file: Path) -> Record:
     if result["format"] != FORMAT:
         raise RecordError(f"{file} has format {shown(result['format'])}, this version of cygrad reads {FORMAT}: measure again, or read it "
                           f"by the version that wrote it ({shown(result.get('version', 'unknown'))})")
-    for fault in faults(result, Annotated[Record, _what_rows_share], "record"):
+    for fault in faults(result, Annotated[Record, _faults_of_all_rows], "record"):
         raise RecordError(f"{file} is damaged: {fault}")
     return result    # type: ignore[return-value]

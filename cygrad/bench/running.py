@@ -88,11 +88,11 @@ class Plan:
             first = threads == self.counts()[0]
             for row in OPERATORS:
                 if self.only in row.name or self.only in row.family:
-                    for dtype in filter(self.wants, row.dtypes()):
+                    for dtype in filter(self.includes, row.dtypes()):
                         rank = 2 if dtype not in self.central() else row is not leader(row.family)
                         results += [(rank, tasks.work(row, dtype, *place), threads) for place in self.grid(row, dtype, first)]
             if first or not self.quick:
-                results += [(0, work, threads) for work in workloads.works(self.quick) if self.wants(work.dtype)
+                results += [(0, work, threads) for work in workloads.works(self.quick) if self.includes(work.dtype)
                           if self.only in work.name or self.only in work.family]
         families = list(dict.fromkeys(work.family for _, work, _ in results))
         ordered = sorted(results, key=lambda each: each[0] if self.quick else families.index(each[1].family))
@@ -102,7 +102,7 @@ class Plan:
         """Return the dtypes that are measured at all sizes."""
         return self.dtypes or CENTRAL
 
-    def wants(self, dtype: str) -> bool:
+    def includes(self, dtype: str) -> bool:
         """Say whether a dtype is measured: one that NumPy lacks has nothing to be compared with."""
         return (not self.dtypes or dtype in self.dtypes) and has_twin(dtype)
 
@@ -283,8 +283,8 @@ class Benchmark:
     def judge(self) -> None:
         """Say of rows above a ceiling that they are errors of the benchmark."""
         for row in filter(above, self.rows):
-            what, share = max(row["share"].items(), key=lambda item: item[1])
-            self.failed(row, f"{title(row)}: {share:.0%} of the ceiling of {what}: what it moves or does is counted wrongly, "
+            ceiling, share = max(row["share"].items(), key=lambda item: item[1])
+            self.failed(row, f"{title(row)}: {share:.0%} of the ceiling of {ceiling}: the bytes or operations are counted wrongly, "
                              "or the ceiling is measured wrongly" + ", if no other process disturbed it" * bool(row["noise"]))
 
     def record(self) -> Record:

@@ -37,9 +37,9 @@ def installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-def what_to_install() -> str:
+def install_hint() -> str:
     """Return a line that names the missing packages of the extra; an empty one if nothing is."""
-    missing = {name: what for name, what in EXTRAS.items() if not installed(name)}
+    missing = {name: purpose for name, purpose in EXTRAS.items() if not installed(name)}
     return f"For {' and '.join(missing.values())}: {INSTALL} ({', '.join(missing)})" if missing else ""
 
 

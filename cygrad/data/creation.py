@@ -74,7 +74,7 @@ def finished(result: Any, requires_grad: bool) -> Any:
     return result
 
 
-def wanted_dtype(dtype: Any, out: Any, default: DType) -> DType:
+def dtype_of_result(dtype: Any, out: Any, default: DType) -> DType:
     """Return the dtype to compute in: `out`'s, else the argument, else the default."""
     requested = None if dtype is None else resolve_dtype(dtype)
     if out is None:
@@ -316,7 +316,7 @@ def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike |
     >>> cygrad.full((2,), 7)
     tensor([7, 7])
     """
-    result_dtype = wanted_dtype(dtype, out, common_dtype(fill_value, fill_value))
+    result_dtype = dtype_of_result(dtype, out, common_dtype(fill_value, fill_value))
     return placed(filled(empty(size, dtype=result_dtype, device=device, layout=layout), fill_value), out, requires_grad)
 
 
@@ -356,7 +356,7 @@ def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None,
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}")
-    result_dtype = wanted_dtype(dtype, out, common_dtype(start, end + step))
+    result_dtype = dtype_of_result(dtype, out, common_dtype(start, end + step))
     resolve_device(device)
     check_layout("arange", layout)
     if result_dtype.kind in "buc":
@@ -391,7 +391,7 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     start, end = (value.item() if isinstance(value, TensorImpl) else value for value in (start, end))
     requested = common_dtype(start, end)
-    result_dtype = wanted_dtype(dtype, out, requested if requested.is_complex else get_default_dtype())
+    result_dtype = dtype_of_result(dtype, out, requested if requested.is_complex else get_default_dtype())
     if requested.is_complex and not result_dtype.is_complex:
         raise RuntimeError(f"torch.linspace(): inferred dtype {requested} can't be safely cast to passed dtype {result_dtype}")
     if result_dtype.kind == "b":
@@ -421,7 +421,7 @@ def eye(n: int, m: int | None = None, *, dtype: DTypeLike | None = None, device:
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    result = zeros(n, columns, dtype=wanted_dtype(dtype, out, get_default_dtype()), device=device, layout=layout)
+    result = zeros(n, columns, dtype=dtype_of_result(dtype, out, get_default_dtype()), device=device, layout=layout)
     result.view(-1)[:min(n, columns) * columns:columns + 1] = 1
     return placed(result, out, requires_grad)
 

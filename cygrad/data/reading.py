@@ -104,8 +104,8 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
     wraps = not row.signed and row.itemsize < 8 and array.dtype.kind == "i"     # negative integers are written modulo the size
     for number in (array.min().item(), array.max().item()):     # Python compares integers and floats exactly
         if not (-row.highest if wraps else row.lowest) <= number <= row.highest:
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow: {number} is outside of what {dtype} "
-                               "holds")
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow: {number} is outside of its "
+                               "range")
 
 
 def _has_numbers(array: np.ndarray) -> bool:

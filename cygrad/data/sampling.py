@@ -72,7 +72,7 @@ def levels_that_differ() -> list[Level]:
     while level is not None:
         if level.randomness == "none":
             raise RuntimeError("vmap: We do not yet support calling random operations inside of vmap: a backward of batched gradients drew "
-                               "random numbers, and nobody said whether they are the same for all. Draw them in the forward pass.")
+                               "random numbers, and it is not said whether they are the same for all. Draw them in the forward pass.")
         if level.randomness == "error":
             raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
                                "randomness flags on vmap or perform the randomness operation out of vmap")

@@ -79,10 +79,10 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                            f"{spec} and tangents with structure {other}")
     if not leaves:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
-    for what, items in (("primals", leaves), ("tangents", directions)):
+    for role, items in (("primals", leaves), ("tangents", directions)):
         for item in items:
             if not isinstance(item, TensorImpl):
-                raise RuntimeError(f"jvp(f, primals, tangents): Expected {what} to only contain Tensors, got {type(item)}")
+                raise RuntimeError(f"jvp(f, primals, tangents): Expected {role} to only contain Tensors, got {type(item)}")
     results = _Values("jvp", func, leaves, directions, lambda duals: func(*tree_unflatten(duals, spec)), has_aux)
     if strict and results.independent:
         raise RuntimeError("jvp(f, primals, tangents): The output of f is independent of the inputs. This is not allowed with strict=True.")
@@ -180,11 +180,11 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         if spec != call.inputs_spec:
             raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {call.inputs_spec}")
         for number, (direction, leaf) in enumerate(zip(directions, call.leaves, strict=True)):
-            for what in ("shape", "dtype"):
-                actual, expected = getattr(direction, what), getattr(leaf, what)
+            for field in ("shape", "dtype"):
+                actual, expected = getattr(direction, field), getattr(leaf, field)
                 if actual != expected:
-                    raise RuntimeError(f"tangent:{number} with {what} {actual} in flattened pytree doesn't match the {what} {expected} of "
-                                       "the corresponding primal.")
+                    raise RuntimeError(f"tangent:{number} with {field} {actual} in flattened pytree doesn't match the {field} {expected} "
+                                       "of the corresponding primal.")
         with_history = [(product, direction) for product, direction in zip(products, directions, strict=True)
                         if product is not None and product.requires_grad]
         results: tuple[Any, ...] = (None,) * len(weights)

@@ -271,11 +271,11 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_
     return differentiated
 
 
-def check_real(name: str, what: str, tensors: Sequence[Any]) -> None:
+def check_real(name: str, role: str, tensors: Sequence[Any]) -> None:
     """Refuse complex tensors, of which a Jacobian by rows is not the one by columns."""
     for number, tensor in enumerate(tensors):
         if tensor.is_complex():
-            raise RuntimeError(f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {number}")
+            raise RuntimeError(f"{name}: Expected all {role} to be real but received complex tensor at flattened input idx: {number}")
 
 
 def check_chunk_size(name: str, chunk_size: Any) -> None:

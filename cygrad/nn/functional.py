@@ -2,8 +2,6 @@
 another.
 """
 
-from cygrad._imports import at_first_use as _at_first_use
-from cygrad.operators import modules_of as _modules_of
-from cygrad.operators._written import registry as _registry
+from cygrad.operators import namespace as _namespace
 
-__getattr__, __dir__ = _at_first_use(globals(), _modules_of(_registry.NN_FUNCTIONAL), prefix="nn_functional_")
+__getattr__, __dir__ = _namespace(globals())

@@ -57,7 +57,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     if not is_integer(axes):
         return contracted(a, b, axes)
     if not 0 <= axes <= min(a.ndim, b.ndim):
-        raise ValueError(f"np.tensordot: {axes} axes are not those of tensors of {a.ndim} and {b.ndim} dims")
+        raise ValueError(f"np.tensordot: {axes} axes do not fit tensors of {a.ndim} and {b.ndim} dims")
     return contracted(a, b, (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))))
 
 
@@ -105,14 +105,14 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Tensor:
 def matvec(x1: Any, x2: Any) -> Tensor:
     x1, x2 = promoted(x1, x2)
     if x1.ndim < 2 or not x2.ndim:
-        raise ValueError(f"matvec: a matrix and a vector are wanted, not tensors of {x1.ndim} and {x2.ndim} dims")
+        raise ValueError(f"matvec: takes a matrix and a vector, not tensors of {x1.ndim} and {x2.ndim} dims")
     return (x1 @ x2.unsqueeze(-1)).squeeze(-1)
 
 
 def vecmat(x1: Any, x2: Any) -> Tensor:
     x1, x2 = promoted(x1, x2)
     if x2.ndim < 2 or not x1.ndim:
-        raise ValueError(f"vecmat: a vector and a matrix are wanted, not tensors of {x1.ndim} and {x2.ndim} dims")
+        raise ValueError(f"vecmat: takes a vector and a matrix, not tensors of {x1.ndim} and {x2.ndim} dims")
     return (x1.conj().unsqueeze(-2) @ x2).squeeze(-2)
 
 

@@ -21,7 +21,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     tensor([ True, False])
     """
     if not isinstance(other, TensorImpl):
-        raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise TypeError(f"{isclose.name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype != other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:

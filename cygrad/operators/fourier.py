@@ -16,7 +16,7 @@ from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.data.creation import placed, wanted_dtype
+from cygrad.data.creation import dtype_of_result, placed
 from cygrad.device import resolve_device
 from cygrad.operators._language.arguments import delivered, integers
 from cygrad.operators._language.batches import shifted
@@ -468,7 +468,7 @@ def _frequencies(operator: Any, whole: bool, n: int, d: float, out: Tensor | Non
     n = index_argument(n, "n")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    result_dtype = wanted_dtype(dtype, out, get_default_dtype())
+    result_dtype = dtype_of_result(dtype, out, get_default_dtype())
     if not result_dtype.is_differentiable:
         raise RuntimeError(f"{operator.name[4:]} requires a floating point or complex dtype")
     resolve_device(device)

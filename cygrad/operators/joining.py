@@ -158,7 +158,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, TensorImpl):
-            raise TypeError(f"block_diag(): expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
+            raise TypeError(f"{block_diag.name}(): expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
         if tensor.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {tensor.ndim} "
                                "dimensions")

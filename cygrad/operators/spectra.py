@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
-def _wants_gradient(x: Tensor) -> bool:
+def _needs_gradient(x: Tensor) -> bool:
     return x.requires_grad and is_grad_enabled()
 
 
@@ -126,7 +126,7 @@ def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) ->
     tensor([1., 2.])
     """
     a = checked_matrix(linalg_eigh, A, square=True)
-    return delivered(linalg_eigh(a, UPLO).eigenvalues if _wants_gradient(a) else _of_triangle(_eigvalsh, a, UPLO, 2), out)
+    return delivered(linalg_eigh(a, UPLO).eigenvalues if _needs_gradient(a) else _of_triangle(_eigvalsh, a, UPLO, 2), out)
 
 
 # ----- Of any matrices -----
@@ -198,7 +198,7 @@ def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([0.+1.j, 0.-1.j])
     """
     a = checked_matrix(linalg_eig, A, square=True)
-    if _wants_gradient(a):
+    if _needs_gradient(a):
         return delivered(linalg_eig(a).eigenvalues, out)
     _check_eig(a)
     values = _eigvals(a)
@@ -311,7 +311,7 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None =
     """
     a = checked_matrix(linalg_svd, A)
     _check_driver(driver)
-    if _wants_gradient(a):
+    if _needs_gradient(a):
         return delivered(linalg_svd(a, False).S, out)
     check_finite(linalg_svd, a, _NOT_FINITE)
     values = _svdvals(a)

@@ -17,6 +17,7 @@ from cygrad._core.memory.storage import dtype_by_name, get_default_dtype, resolv
 from cygrad._core.operands.arrays import computed
 from cygrad.data.creation import finished
 from cygrad.device import resolve_device
+from cygrad.operators import public_name
 from cygrad.operators._language.declaration import operator
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _requested_dtype(dtype: DTypeLike | None) -> Any:
 
 def _points(operator: Any, M: int, dtype: DTypeLike | None) -> tuple[str, int, Any]:
     """Return the name of a window, its number of points and its dtype, in the form of `signal.windows`."""
-    name, count, requested = operator.name.removeprefix("signal_windows_"), index_argument(M, "M"), _requested_dtype(dtype)
+    name, count, requested = public_name(operator.name).rpartition(".")[2], index_argument(M, "M"), _requested_dtype(dtype)
     if count < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={count}")
     if requested not in SINGLE_AND_DOUBLE:

@@ -443,7 +443,7 @@ elementwise("isneginf", y="x == -inf", result="bool", in_place=False, edges=(flo
             doc="Where elements are minus infinity.")
 elementwise("signbit", y="copysign(1, x) < 0", result="bool", numpy="signbit", in_place=False, edges=(-0.0,),
             refuses={"c": NotImplementedError("{name} is not implemented for complex tensors.")},
-            doc="Where the sign is minus, also that of zeros.")
+            doc="Where the sign is minus, of zeros too.")
 elementwise("isclose", kinds="fc", params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": 0}, result="bool", in_place=False,
             y="a == b or abs(a - b) <= real(atol) + real(rtol) * abs(b) and isfinite(a - b) or equal_nan != 0 and isnan(a) and isnan(b)",
             doc="Where `abs(input - other) <= atol + rtol * abs(other)`.")

@@ -9,7 +9,7 @@ whatis("URL: https://github.com/cygrad/cygrad")
 whatis("Description: torch's tensors and gradients on the CPU, needing NumPy only")
 help([[
 Tensors with torch's API and reverse-mode gradients on the CPU, for Python ]] .. python .. [[.
-`python -m cygrad info` tells what it computes with. Threads: OMP_NUM_THREADS, else what the job may use.
+`python -m cygrad info` shows its threads and libraries. Threads: OMP_NUM_THREADS, else the processors of the job.
 ]])
 
 prereq(atleast("python", python))

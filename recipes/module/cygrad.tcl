@@ -5,8 +5,8 @@ set root    /opt/cygrad/$version
 set python  3.13
 
 proc ModulesHelp { } {
-    puts stderr "Tensors with torch's API and reverse-mode gradients on the CPU; `python -m cygrad info` tells what it computes with."
-    puts stderr "Threads: OMP_NUM_THREADS, else what the job may use."
+    puts stderr "Tensors with torch's API and reverse-mode gradients on the CPU; `python -m cygrad info` shows its threads and libraries."
+    puts stderr "Threads: OMP_NUM_THREADS, else the processors of the job."
 }
 
 module-whatis "cygrad $version: torch's tensors and gradients on the CPU, needing NumPy only (https://github.com/cygrad/cygrad)"

@@ -138,7 +138,7 @@ NAN = cg.tensor([float("nan")])
 UNNOTICED = {
     "weight of a leaf": lambda x: x.backward(NAN),
     "value, not gradient": lambda x: (x * NAN).sum().detach(),
-    "gradient that nobody asks for": lambda x: (x * 1).sum().backward(),
+    "gradient that is not asked for": lambda x: (x * 1).sum().backward(),
 }
 
 

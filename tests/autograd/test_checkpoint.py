@@ -47,7 +47,7 @@ def pair(x, scale, w):
 
 # ----- Values and derivatives -----
 @BOTH
-def test_gradients_equal_those_of_the_region(use_reentrant):
+def test_gradients_equal_the_gradients_of_the_region(use_reentrant):
     x, w = leaf(), leaf(1.0, 2.0, 3.0)
     first, second = checkpoint(pair, x, 3, w, use_reentrant=use_reentrant)
     (first * second).sum().backward()

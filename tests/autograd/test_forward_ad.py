@@ -148,7 +148,7 @@ CALLS = [
     ("new_full", lambda x: x.new_full((2,), x[1])),
     ("asarray", lambda x: cg.asarray(x, copy=True)),
     ("as_subclass", lambda x: x.as_subclass(type("Field", (cg.Tensor,), {})) * x),
-    ("as_subclass of what is repeated", lambda x: x.expand(2, 3).as_subclass(type("Field", (cg.Tensor,), {}))[1] * 2),
+    ("as_subclass of a repeated tensor", lambda x: x.expand(2, 3).as_subclass(type("Field", (cg.Tensor,), {}))[1] * 2),
     ("round_", lambda x: x.clone().round_() + x),
     ("round_ to decimals", lambda x: x.clone().round_(decimals=1) + x),
     ("masked_scatter", lambda x: x.masked_scatter(x > 1.5, x * x)),

@@ -25,9 +25,9 @@ def total(x, *others):
     return x.sum()
 
 
-def not_tensors(what, function, kind=""):
+def not_tensors(role, function, kind=""):
     """Return the start of the message for arguments or results that are no tensors."""
-    return f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {kind}"
+    return f"The {role} given to {function} must be either a Tensor or a tuple of Tensors but the {kind}"
 
 
 OUTPUTS = "outputs of the user-provided function"
@@ -144,12 +144,12 @@ WITH_NUMBERS = [
 
 
 @pytest.mark.cases("number", [1, True])
-@pytest.mark.cases("function, what, call", WITH_NUMBERS)
-def test_an_int_among_tensors_is_refused_where_a_float_is_taken(function, what, call, number):
+@pytest.mark.cases("function, role, call", WITH_NUMBERS)
+def test_an_int_among_tensors_is_refused_where_a_float_is_taken(function, role, call, number):
     call(1.0)
     with pytest.raises(TypeError) as caught:
         call(number)
-    refused = not_tensors(what, function.__name__, f"value at index 1 has type {type(number)}.")
+    refused = not_tensors(role, function.__name__, f"value at index 1 has type {type(number)}.")
     assert str(caught.value) == refused + " An integer has no derivative: convert it to a float."
 
 

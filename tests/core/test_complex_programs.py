@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._testing import waiting_results
+from cygrad._testing import pending_results
 from cygrad.ops import ELEMENTWISE
+from pending import SIZE, at_once
 from samples import function, named, threads
-from waiting import SIZE, at_once
 
 DTYPES = ("complex64", "complex128")
 ROWS = [row for row in ELEMENTWISE.values() if "c" in row.kinds and row.partials and not row.masks]
@@ -39,7 +39,7 @@ def everything(compute, dtype, size=SIZE):
     return bits(value, *(leaf.grad for leaf in inputs))
 
 
-@pytest.mark.usefixtures("small_results_wait")
+@pytest.mark.usefixtures("small_results_are_pending")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pending_results_have_the_same_bits(dtype):
     with at_once():
@@ -47,10 +47,10 @@ def test_pending_results_have_the_same_bits(dtype):
     assert everything(program, dtype) == expected
     a, b = leaves(2, dtype)
     product = a * b
-    assert waiting_results() == 1 and product.abs().dtype != product.dtype
+    assert pending_results() == 1 and product.abs().dtype != product.dtype
 
 
-@pytest.mark.usefixtures("small_results_wait")
+@pytest.mark.usefixtures("small_results_are_pending")
 @pytest.mark.parametrize("row", named(ROWS))
 def test_rows_read_pending_results(row):
     def compute():

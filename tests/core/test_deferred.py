@@ -11,12 +11,12 @@ import pytest
 
 import cygrad as cg
 from cygrad._kernels.system.threads import thread_report
-from cygrad._testing import fail_alloc, live_bytes, threads_used, waiting_results
+from cygrad._testing import fail_alloc, live_bytes, pending_results, threads_used
 from cygrad.ops import ELEMENTWISE
+from pending import SIZE, arrays, at_once, leaves
 from samples import array_of, operands, same_bits, threads
-from waiting import SIZE, arrays, at_once, leaves
 
-pytestmark = pytest.mark.usefixtures("small_results_wait")
+pytestmark = pytest.mark.usefixtures("small_results_are_pending")
 
 FLOATS = ("float32", "float64")
 
@@ -128,7 +128,7 @@ def test_rows(row, dtype):
                 value.requires_grad_()
         before = [value * 1.0 if value.is_floating_point() else value for value in inputs]
         result = getattr(cg, row.name)(*before)
-        return waiting_results(), array_of(result.sum()), array_of(result)
+        return pending_results(), array_of(result.sum()), array_of(result)
 
     with at_once():
         _, *expected = compute()
@@ -187,27 +187,27 @@ def test_programs_at_random(first):
             expected = run(seed)
         assert run(seed) == expected, seed
     gc.collect()
-    assert waiting_results() == 0 and live_bytes() == start
+    assert pending_results() == 0 and live_bytes() == start
 
 
 # ----- Results that are deferred -----
 def test_recorded_elementwise_results_are_deferred():
     a, b = leaves(2)
     x = a * b
-    assert waiting_results() == 1
+    assert pending_results() == 1
     y = x + 1.0
-    assert waiting_results() == 2
+    assert pending_results() == 2
     del x
-    assert waiting_results() == 1           # x is now a step of the other result
+    assert pending_results() == 1           # x is now a step of the other result
     s = y.sum()
-    assert waiting_results() == 1           # still pending, as y may be a temporary
+    assert pending_results() == 1           # still pending, as y may be a temporary
     del y
-    assert waiting_results() == 0
+    assert pending_results() == 0
     assert s.item() == ((a.detach() * b.detach()) + 1.0).sum().item()
     y = a.exp()
-    assert waiting_results() == 1
+    assert pending_results() == 1
     s = y.sum()
-    assert waiting_results() == 0           # its node saved y, so y is needed
+    assert pending_results() == 0           # its node saved y, so y is needed
 
 
 @pytest.mark.parametrize("make", [
@@ -224,14 +224,14 @@ def test_recorded_elementwise_results_are_deferred():
 def test_other_results_are_not_deferred(make):
     a, b = leaves(2)
     result = make(a, b)
-    assert waiting_results() == 0
+    assert pending_results() == 0
     assert result.numel() > 0
 
 
 def test_results_are_deferred_inside_of_transforms():
     def f(x):
         y = (x * 2.0).exp()
-        waited.append(waiting_results())
+        waited.append(pending_results())
         return (y * x).sum()
 
     (x,) = arrays(1)
@@ -253,21 +253,21 @@ def test_nothing_is_deferred_once_two_threads_compute(compute):
     small.start()
     small.join()
     x = a * b
-    assert waiting_results() == 1
+    assert pending_results() == 1
     finished.set()
     thread = threading.Thread(target=compute)
     thread.start()
     thread.join()
     idle.join()
     y = a * b
-    assert waiting_results() == 0
+    assert pending_results() == 0
     np.testing.assert_array_equal(array_of(x), array_of(y))
 
 
 def test_another_thread_reads_a_pending_result():
     a, b = leaves(2)
     x = a * b
-    assert waiting_results() == 1
+    assert pending_results() == 1
     seen = []
     thread = threading.Thread(target=lambda: seen.append(array_of(x + 0)))
     thread.start()
@@ -280,9 +280,9 @@ def test_unread_results_are_dropped():
     start = live_bytes()
     a, b = leaves(2)
     x = (a * b).exp() + b
-    assert waiting_results() == 2           # exp saves its result
+    assert pending_results() == 2           # exp saves its result
     del a, b, x
-    assert waiting_results() == 0 and live_bytes() == start
+    assert pending_results() == 0 and live_bytes() == start
 
 
 def test_operands_live_until_the_result_is_computed():
@@ -314,7 +314,7 @@ def test_allocations_that_fail():
                 results = None
         if not failure.fired:
             break
-    assert n > 20 and all(same_bits(x, y) for x, y in zip(results, expected, strict=True)) and waiting_results() == 0
+    assert n > 20 and all(same_bits(x, y) for x, y in zip(results, expected, strict=True)) and pending_results() == 0
 
 
 def test_memory_held_by_pending_results_only():
@@ -323,7 +323,7 @@ def test_memory_held_by_pending_results_only():
     x = a + b
     with fail_alloc(1) as failure:
         cg.zeros(SIZE)
-    assert failure.fired and waiting_results() == 0
+    assert failure.fired and pending_results() == 0
     np.testing.assert_array_equal(array_of(x), array_of(a) + array_of(b))
 
 
@@ -370,7 +370,7 @@ def test_profiled_operators_are_not_deferred():
     a, b = leaves(2)
     y = a + b
     with cg.autograd.profiler.profile() as profile:
-        assert waiting_results() == 0       # else operands that y keeps would be freed in the profile
+        assert pending_results() == 0       # else operands that y keeps would be freed in the profile
         x = a * b
-        assert waiting_results() == 0
+        assert pending_results() == 0
     assert x.numel() == y.numel() and any(event.name.endswith("mul") for event in profile.function_events)

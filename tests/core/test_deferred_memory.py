@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._testing import waiting_results
+from cygrad._testing import pending_results
+from pending import SIZE, at_once, leaves
 from samples import array_of, same_bits
-from waiting import SIZE, at_once, leaves
 
-pytestmark = pytest.mark.usefixtures("small_results_wait")
+pytestmark = pytest.mark.usefixtures("small_results_are_pending")
 
 
 # ----- Writes -----
@@ -88,7 +88,7 @@ def test_operands_that_are_written_to(write):
     a, b = leaves(2)
     expected = array_of(a) * array_of(b) + 1.0
     x = a * b + 1.0
-    assert waiting_results() == 1
+    assert pending_results() == 1
     write(a)
     np.testing.assert_array_equal(array_of(x), expected)
 
@@ -100,7 +100,7 @@ def test_results_that_are_written_to(write):
         with wait():
             a, b = leaves(2)
             x = a * b
-            assert waiting_results() == (wait is not at_once)
+            assert pending_results() == (wait is not at_once)
             cg.manual_seed(0)
             write(x)
             results.append(array_of(x * 2.0 + 1.0))
@@ -126,7 +126,7 @@ def test_arrays_that_are_gone_do_not_count():
     for _ in range(3):
         a.detach().numpy().sum(), np.from_dlpack(a.detach()).sum(), a.data.numpy().sum(), a.tolist(), repr(a)
     x = a * b
-    assert waiting_results() == 1
+    assert pending_results() == 1
     del x
 
 
@@ -194,7 +194,7 @@ def test_reads_of_pending_results(look):
         with wait():
             a, b = leaves(2)
             x = (a * b).exp()
-            assert waiting_results() == (wait is not at_once)
+            assert pending_results() == (wait is not at_once)
             results.append(LOOKS[look](x))
     np.testing.assert_equal(*results)
 

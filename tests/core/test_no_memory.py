@@ -131,7 +131,7 @@ def test_every_public_mode_is_here():
 @pytest.mark.cases("armed", ["outside", "inside"])
 def test_a_mode_that_was_entered_is_left(name, armed):
     if armed == "outside" and name in SET_WHEN_MADE:
-        pytest.skip("the mode is set by what makes the object, which nobody leaves if the statement is not entered")
+        pytest.skip("the mode is set by the call that makes the object, and never left if the statement is not entered")
     before, x = modes(), cg.tensor([1.0, 2.0])
 
     def program(arm):

@@ -248,7 +248,7 @@ def test_set_in_no_grad_cuts_a_leaf_from_the_graph():
 
 
 @pytest.mark.parametrize("edge_first", [False, True])
-def test_an_edge_from_before_works_whatever_the_new_shape(edge_first):
+def test_an_edge_from_before_works_for_any_new_shape(edge_first):
     x = cg.ones(2, requires_grad=True)
     edge = cg.autograd.graph.get_gradient_edge(x) if edge_first else None
     out = (x * 3).sum()

@@ -110,7 +110,7 @@ CALLS = [
      F),
     # Factories.
     ("new_full", lambda x: x.new_full((2,), 3), F),
-    ("new_full of what differs", lambda x: x.new_full((2,), x[0, 0]), F),
+    ("new_full of a number that differs", lambda x: x.new_full((2,), x[0, 0]), F),
     ("size=", lambda x: x.new_zeros(size=(2,)), F),
     ("as_subclass", lambda x: x.as_subclass(type("Field", (cg.Tensor,), {})) * 2, F),
     ("asarray", lambda x: cg.asarray(x, copy=True).mul_(2), F),

@@ -221,8 +221,8 @@ def overlapping():
 
 AT_LEAST_ONE = "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
 BAD = {
-    "no gradient wanted": (lambda: gradcheck(cg.exp, cg.ones(2)), ValueError, AT_LEAST_ONE),
-    "no gradient wanted, second": (lambda: gradgradcheck(cg.exp, cg.ones(2)), ValueError, AT_LEAST_ONE),
+    "no gradient required": (lambda: gradcheck(cg.exp, cg.ones(2)), ValueError, AT_LEAST_ONE),
+    "no gradient required, second": (lambda: gradgradcheck(cg.exp, cg.ones(2)), ValueError, AT_LEAST_ONE),
     "no inputs": (lambda: gradcheck(lambda: 1, ()), ValueError, AT_LEAST_ONE),
     "nested inputs": (lambda: gradcheck(lambda pair: pair[0], ([double(1)],)), ValueError, AT_LEAST_ONE),
     "expanded": (
@@ -322,7 +322,7 @@ OF_SPARSE_TENSORS = [{"check_sparse_nnz": True}, {"masked": True}, {"masked": Fa
 def test_options_of_sparse_tensors_change_nothing_for_dense_ones(options):
     assert gradcheck(cg.exp, double(2), **options) is True
     assert gradcheck(lambda x: x * x.detach(), double(2), raise_exception=False, **options) is False
-    assert gradcheck(lambda x, matrix: x * 2, (double(2), scipy_matrix())) is True, "what is not asked for is passed on"
+    assert gradcheck(lambda x, matrix: x * 2, (double(2), scipy_matrix())) is True, "other arguments are passed on"
 
 
 @pytest.mark.parametrize("fast_mode", MODES)

@@ -196,7 +196,7 @@ WRONG = {
         lambda a, b: (a * 2, IgnoresGradient.apply(b.sum())),
         2,
         {},
-        "backward not multiplied by grad_output: input 1 gets a gradient where that of every output is zero",
+        "backward not multiplied by grad_output: input 1 gets a gradient where all grad_outputs are zero",
     ),
     "gradient of zero": (hooked(lambda g: g + 1e-2), 1, {"atol": 1e-1}, "backward not multiplied by grad_output: input 0 gets"),
     "hook without gradient": (
@@ -380,11 +380,11 @@ def test_positions_are_shown_where_they_differ_from_the_numbers():
     with pytest.raises(GradcheckError) as caught:
         gradcheck(lambda n, x: (x.argmax(), WrongFactor.apply(x)), (3, double(2)))
     assert "for output 0 with respect to input 0," in str(caught.value)
-    assert caught.value.__notes__ == ["Only what requires a gradient has a number: input 0 = argument 1; output 0 = result 1."]
+    assert caught.value.__notes__ == ["Only tensors that require gradients have a number: input 0 = argument 1; output 0 = result 1."]
     with pytest.raises(GradcheckError) as caught:
         gradcheck(lambda a, n, b: (a * 2, IgnoresGradient.apply(b.sum())), (double(2), 3, double(2)))
     assert "input 1 gets a gradient" in str(caught.value)
-    assert caught.value.__notes__ == ["Only what requires a gradient has a number: input 0, 1 = argument 0, 2."]
+    assert caught.value.__notes__ == ["Only tensors that require gradients have a number: input 0, 1 = argument 0, 2."]
     with pytest.raises(GradcheckError) as caught:
         gradcheck(WrongFactor.apply, double(2))
     assert not hasattr(caught.value, "__notes__")

@@ -133,7 +133,8 @@ def test_the_jacobians_belong_to_the_output_and_input_that_differ():
         gradcheck(lambda n, a, b: (a.argmax(), a * 2, wrong(b)), (1, double(2), double(2)), fast_mode=True, eps=2.0**-20)
     message = str(caught.value)
     assert "mismatch for output 1 with respect to input 1," in message
-    assert caught.value.__notes__ == ["Only what requires a gradient has a number: input 0, 1 = argument 1, 2; output 0, 1 = result 1, 2."]
+    assert caught.value.__notes__ == ["Only tensors that require gradients have a number: "
+                                      "input 0, 1 = argument 1, 2; output 0, 1 = result 1, 2."]
     assert "Numerical:\n tensor([[1., 0.],\n        [0., 1.]], dtype=cygrad.float64)" in message
     assert "Analytical:\ntensor([[1., 0.],\n        [0., 5.]], dtype=cygrad.float64)" in message
 

@@ -181,7 +181,7 @@ def test_every_allocation_of_an_operation_may_fail():
 
 
 @pytest.mark.parametrize("elements", [2**50, 2**60])
-def test_what_no_machine_has_is_refused_at_once(elements):
+def test_more_memory_than_any_machine_has_is_refused_at_once(elements):
     before = live_bytes()
     with pytest.raises(RuntimeError):
         cygrad.empty(elements)
@@ -265,7 +265,7 @@ def test_cache_after_fork():
 @pytest.mark.skipif("libasan" not in os.environ.get("LD_PRELOAD", ""), reason="a matter of the build with sanitizers")
 @pytest.mark.cases("nbytes", [4, 12, 64, 100, CACHED, LARGE + 4])
 @pytest.mark.cases("where", ["behind", "inside", "freed"])
-def test_the_address_sanitizer_knows_what_nobody_may_touch(nbytes, where):
+def test_the_address_sanitizer_guards_memory_outside_of_blocks(nbytes, where):
     """Two bytes are read: behind the data, the last ones of it, or in a block that lies in the cache."""
     script = f"""if True:
         import ctypes, cygrad

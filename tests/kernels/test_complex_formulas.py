@@ -38,14 +38,14 @@ def test_each_part_is_real_or_complex():
 
 
 @pytest.mark.parametrize("text", ["a < b", "a < 1", "a & b", "maximum(a, b)", "round(a)"])
-def test_what_has_no_meaning_is_refused(text):
+def test_formulas_without_a_complex_meaning_are_refused(text):
     with pytest.raises(formula.FormulaError):
         written(text, a="c", b="c")
 
 
 @pytest.mark.parametrize(("row", "operand"), [pytest.param(row, operand, id=f"{row.name}-{operand}")
                                               for row in ROWS for operand in row.partials])
-def test_gradients_are_those_of_the_parts(row, operand):
+def test_gradients_equal_the_gradients_of_the_parts(row, operand):
     rng = np.random.default_rng(3)
     params = dict.fromkeys(row.params, 1.25)
     values = {name: rng.standard_normal(40) + 1j * rng.standard_normal(40) for name in row.operands}
@@ -65,7 +65,7 @@ def test_gradients_are_those_of_the_parts(row, operand):
     assert np.allclose(result, expected, rtol=1e-5, atol=1e-6), abs(result - expected).max()
 
 
-def test_the_real_reading_knows_no_conjugates():
+def test_the_real_reading_has_no_conjugates():
     for row in ROWS:
         for operand in row.partials:
             names = ["g", *row.operands, "y", *row.params]

@@ -42,7 +42,7 @@ def test_logging_set_up_before_and_after_the_import(script):
 
 
 @pytest.mark.openmp
-def test_what_is_told_at_import_and_what_changes():
+def test_choices_at_import_and_changed_ones_are_logged():
     assert subjects(log(SETUP, "import cygrad")) == FIRST
     lines = log("import cygrad", "cygrad.set_num_threads(3)", "cygrad.set_num_threads(2)", SETUP, "cygrad.set_num_threads(2)", LARGE,
                 "cygrad.config.set_cache_limit(5)", LARGE)
@@ -50,7 +50,7 @@ def test_what_is_told_at_import_and_what_changes():
     assert lines[-1] == "DEBUG cygrad cache of freed memory: at most 5 bytes, set_cache_limit"
 
 
-def test_info_tells_what_waits():
+def test_info_logs_pending_notes():
     lines = log("import cygrad", SETUP, "cygrad.config.describe(); cygrad.config.describe()")
     assert subjects(lines) == FIRST
 
@@ -62,12 +62,12 @@ def test_variables_that_say_nothing_are_named():
     assert any(re.fullmatch(r"DEBUG cygrad threads: 1, .*(MPI_LOCALNRANKS|affinity).*", line) for line in lines)
 
 
-def test_lapack_is_told_when_it_is_found():
+def test_lapack_is_logged_when_it_is_looked_up():
     lines = log("import cygrad", SETUP, "x = cygrad.linalg.ldl_factor(cygrad.eye(300))")
     assert "LAPACK" in subjects(lines)
 
 
-def test_nothing_is_told_to_who_does_not_ask():
+def test_nothing_is_logged_unless_debug_is_on():
     assert log("import cygrad, logging", LARGE, "cygrad.set_num_threads(2)", "cygrad.show_config()") == []
     assert log("import logging", "logging.basicConfig(level=logging.INFO)", "import cygrad", LARGE, "cygrad.show_config()") == []
     quiet = "logging.getLogger('cygrad').setLevel(logging.WARNING)"

@@ -37,7 +37,7 @@ NO_NUMBERS = ["", "  ", "-1", "+1", "1.5", "1e3", "many", "0x4", "1 2", "1,2", "
 
 
 @pytest.mark.cases("text", NO_NUMBERS, ids=lambda text: ascii(text[:30]))
-def test_what_is_no_number_is_none(text):
+def test_texts_that_are_no_numbers_are_none(text):
     assert machine.whole_number(text, 0, 2**60) is None
 
 
@@ -193,18 +193,18 @@ LISTS = [("2(x3),1", "0", 2), ("2(x3),1", "2", 2), ("2(x3),1", "3", 1), ("2(x3),
          *(("2(x3),1", node, 2) for node in ("-1", "\u0663", "\udcff", "9" * 5000, *map(str, (2**31, 2**32 - 1, 2**64, 10**30))))]
 NONSENSE = ["0", "-3", "many", "4,", "(x2)", "2(x0)", "2(y3)", "2 (x3)", "2(x3", "1.5", "0x4", "²", "\u0663", "\udcff", "9" * 5000,
             *map(str, (2**31, 2**32 - 1, 2**64, 10**30))]
-READ = [(launcher, variable, what, *case) for launcher, variable, what, read in machine.LAUNCHERS
+READ = [(launcher, variable, field, *case) for launcher, variable, field, read in machine.LAUNCHERS
         for case in (LISTS if "TASKS_PER_NODE" in variable and "NTASKS" not in variable else COUNTS)]
 VARIABLES = [variable for _, variable, *_ in machine.LAUNCHERS]
 
 
-@pytest.mark.parametrize(("launcher", "variable", "what", "text", "node", "expected"), READ)
-def test_what_launchers_say(monkeypatch, launcher, variable, what, text, node, expected):
+@pytest.mark.parametrize(("launcher", "variable", "field", "text", "node", "expected"), READ)
+def test_variables_of_launchers_are_read(monkeypatch, launcher, variable, field, text, node, expected):
     monkeypatch.setenv(variable, text)
     monkeypatch.setenv("SLURM_NODEID", node)
     report = machine.launcher_report()
-    assert (report["launcher"], report[what], report[f"{what}_variable"], report["ignored"]) == (launcher, expected, variable, {})
-    other = {"processes": "cpus", "cpus": "processes"}[what]
+    assert (report["launcher"], report[field], report[f"{field}_variable"], report["ignored"]) == (launcher, expected, variable, {})
+    other = {"processes": "cpus", "cpus": "processes"}[field]
     assert (report[other], report[f"{other}_variable"]) == (None, None)
 
 
@@ -219,7 +219,7 @@ def test_nonsense_of_a_launcher_is_ignored_and_named(monkeypatch, variable, wron
     assert machine.process_share() is None
 
 
-def test_what_runs_within_another_counts_and_nonsense_does_not_hide_it(monkeypatch):
+def test_the_inner_launcher_counts_and_nonsense_does_not_hide_the_outer_one(monkeypatch):
     monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "4")
     assert machine.local_processes() == (4, "SLURM_NTASKS_PER_NODE")
     monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
@@ -288,7 +288,7 @@ def test_the_limit_follows_the_cgroup(tmp_path):
     assert allocator.allocator_report()["cache_limit_reason"] == "an eighth of the memory"
 
 
-def test_info_tells_the_limit_and_why(monkeypatch):
+def test_info_shows_the_limit_and_its_reason(monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1000000")
     printed = subprocess.run([sys.executable, "-m", "cygrad", "info"], capture_output=True, text=True, timeout=60, check=True).stdout
     assert "(an eighth of the memory for 1000000 processes, OMPI_COMM_WORLD_LOCAL_SIZE) cached" in printed
@@ -324,7 +324,7 @@ def keeps_its_cache():
 
 
 @pytest.mark.parametrize(("available", "keeps"), [(32 * GIB, True), (5 * GIB, True), (4 * GIB, False), (GIB, False)])
-def test_what_is_cached_goes_back_when_the_machine_runs_short(tmp_path, available, keeps):
+def test_cached_blocks_go_back_when_the_machine_runs_short(tmp_path, available, keeps):
     limit_memory(tmp_path, total=64 * GIB, available=available)
     assert keeps_its_cache() is keeps
 
@@ -332,12 +332,12 @@ def test_what_is_cached_goes_back_when_the_machine_runs_short(tmp_path, availabl
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("used", "droppable", "keeps"), [(0, 0, True), (14 * GIB, 0, True), (15 * GIB, 0, False), (16 * GIB, 0, False),
                                                          (16 * GIB, 8 * GIB, True), (15 * GIB, GIB // 4, True), (GIB, 2 * GIB, True)])
-def test_what_is_cached_goes_back_when_the_cgroup_runs_short(tmp_path, version, used, droppable, keeps):
+def test_cached_blocks_go_back_when_the_cgroup_runs_short(tmp_path, version, used, droppable, keeps):
     limit_memory(tmp_path, total=640 * GIB, available=600 * GIB, granted=16 * GIB, used=used, droppable=droppable, version=version)
     assert keeps_its_cache() is keeps
 
 
-def test_memory_that_nobody_reports_is_not_short(tmp_path):
+def test_memory_without_a_report_is_not_short(tmp_path):
     machine.measure(str(tmp_path))
     assert keeps_its_cache()
 

@@ -58,7 +58,7 @@ def test_several_results_and_the_smaller_size():
     (cygrad.ones(2, 3), cygrad.ones(2, 2), "sizes agree"), (cygrad.ones(2), cygrad.ones(2, 2), "at least 2 dims"),
     (cygrad.ones(2, 2), cygrad.ones(2, 2).double(), "float64"), (cygrad.ones(2, 2, 2), cygrad.ones(3, 2, 2), "must match the size"),
 ], ids=["sizes", "dims", "dtypes", "batches"])
-def test_what_does_not_fit_is_refused(a, b, message):
+def test_shapes_that_do_not_fit_are_refused(a, b, message):
     with pytest.raises(RuntimeError, match=message):
         solve()(a, b)
 

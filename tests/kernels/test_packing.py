@@ -74,7 +74,7 @@ def test_every_layout_beside_every_other():
 
 
 @pytest.mark.parametrize("method", ["mul_", "logaddexp_out", "exp_"])
-def test_what_is_written_stays_within_its_elements(method):
+def test_writes_stay_within_their_elements(method):
     """A target is written in place, row by row or from blocks; memory behind it and between its rows is as it was."""
     for dtype, (shape, other) in itertools.product((*FLOATS, "int64"), PAIRS):
         whole = np.broadcast_shapes(shape, other)

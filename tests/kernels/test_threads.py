@@ -147,7 +147,7 @@ def test_local_ranks_divide_the_processors(row):
     assert run(LIMIT_AND_TEAM, **{variable: str(machine.node_cpus()) if value == "processes" else "1"}) == ["1", "1"]
 
 
-def test_local_ranks_yield_to_the_environment_and_to_a_request_and_nonsense_to_nobody():
+def test_local_ranks_yield_to_the_environment_and_to_a_request_and_nonsense_counts_for_nothing():
     node = str(machine.node_cpus())
     assert run(LIMIT_AND_TEAM, OMPI_COMM_WORLD_LOCAL_SIZE=node, OMP_NUM_THREADS="3") == ["3", "3"]
     assert run("cygrad.set_num_threads(4)\n" + LIMIT_AND_TEAM, OMPI_COMM_WORLD_LOCAL_SIZE=node) == ["4", "4"]
@@ -408,8 +408,8 @@ def test_new_memory_is_touched_first_by_the_threads_that_will_use_it():
         n = 1 << 24
         x = cygrad.ones(n)
 
-        def faults(who):
-            return resource.getrusage(who).ru_minflt
+        def faults(process):
+            return resource.getrusage(process).ru_minflt
 
         def gradient(function):
             leaf = x.detach().requires_grad_()

@@ -8,22 +8,11 @@ import re
 import pytest
 
 import cygrad as cg
+import samples
 import torch_refusals
 from cygrad.ops import ELEMENTWISE
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from torch_refusals import calls_of, tensor_of
-
-# Operators whose samples are refused with other words than in torch.
-INSIDE = "an operator that the sample, or the operator itself, is composed of refuses first"
-OTHERWISE = {
-    **dict.fromkeys(("addmm", "cholesky", "cholesky_inverse", "cholesky_solve", "linalg_cholesky", "linalg_cholesky_ex", "linalg_cond",
-                     "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_matrix_rank", "linalg_pinv",
-                     "linalg_vector_norm", "logdet", "pinverse"), INSIDE),
-    "linalg_vander": "computes in 16 bits",
-    "polar": "torch has complex numbers of 32 bits",
-    "scatter_mean": "computes complex numbers",
-    "scatter_prod": "computes complex numbers",
-}
 
 
 @pytest.mark.cases("name, numbers, dtype, exception, clause", torch_refusals.read)
@@ -33,18 +22,19 @@ def test_refused_dtypes(name, numbers, dtype, exception, clause):
     for number, call, arrays in calls_of(name):
         if numbers and number not in numbers:
             continue
+        otherwise = name not in ELEMENTWISE and "refusals" in (samples.SAMPLES | samples.PLAIN)[name][number].exempt
         tensors = [tensor_of(cg, array, dtype) for array in arrays]
         try:
             call(*tensors)
         except RuntimeError as error:
-            if row.kind == "u" and name not in ELEMENTWISE or name in OTHERWISE:
+            if row.kind == "u" and name not in ELEMENTWISE or otherwise:
                 continue
             assert type(error).__name__ == exception, error
             # One loop here may have several names in torch.
             message, expected = (re.sub(r'^"\w+"', "", text) if numbers else text for text in (str(error), clause))
             assert message.startswith(expected), error
         else:
-            assert name in OTHERWISE or not row.real and "not implemented for" in clause, "computed"
+            assert otherwise or not row.real and "not implemented for" in clause, "computed"
 
 
 @pytest.mark.parametrize(("call", "exception", "message"), [

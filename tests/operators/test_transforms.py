@@ -177,4 +177,4 @@ def test_every_public_operator_declares_its_rule_for_batches():
     assert silent == refused
     for operator in operators:
         if operator.declaration is not None and operator.declaration.rule is not None:
-            assert operator.declaration.batch or operator.declaration.parts, f"{operator.name}: what does it do with batches?"
+            assert operator.declaration.batch or operator.declaration.parts, f"{operator.name}: it has no rule for batches"

@@ -27,7 +27,7 @@ def spread(median, part=0.03):
 
 def level(working_set, rate):
     return {"working_set": working_set, "bytes_per_second": rate, "by": "copy by streaming stores",
-            "write_allocate": "its stores do not read what they overwrite"}
+            "write_allocate": "its stores do not read the lines that they overwrite"}
 
 
 def ceiling(threads):

@@ -12,7 +12,7 @@ LIMITS = (public.ROOT / "README.md").read_text().partition("\n## Limits\n")[2] i
 
 
 @pytest.mark.cases("topic", TOPICS, ids=lambda topic: topic.words)
-def test_what_is_here_is_no_longer_called_missing(topic):
+def test_names_that_exist_are_not_called_missing(topic):
     assert [name for name in dir(cg) if re.fullmatch(topic.names, name)] == []
 
 

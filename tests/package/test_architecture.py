@@ -145,7 +145,7 @@ def test_no_file_is_longer_than_600_lines():
 def test_loops_call_vector_mathematics_only(level):
     """A scalar call takes 25 times as long and may give other bits; filling and copying memory is harmless.
 
-    What loops share may call scalars: vectors of our own do, where there is no libmvec, for what is far from 0.
+    The functions that loops share may call scalars: vectors of our own do, where there is no libmvec, for numbers far from 0.
     """
     objects = [line for line in (GENERATED / "objects").read_text().splitlines() if (ROOT / line).exists()]
     ours = [line for line in objects if line.endswith(f"_{level}.o") and "shared" not in line]
@@ -286,7 +286,7 @@ def headings(page):
 
 @in_checkout
 @pytest.mark.parametrize("page", public.pages(), ids=lambda page: page.name)
-def test_pages_name_only_what_exists(page):
+def test_pages_name_only_existing_files(page):
     text = page.read_text()
     names = set(re.findall(r"(?<![\w./-])(?:cygrad|cg)(?:\.[A-Za-z]\w*)+(?![\w/])", text))
     assert {name for name in names if not exists(name)} == set()
@@ -326,13 +326,18 @@ def test_a_table_of_the_design_names_every_file():
 
 
 def own_names():
-    """Yield (module, operator, line) where the body of an operator writes the operator's name; `rows[name]` is its row."""
+    """Yield (module, operator, line) where the body of an operator writes the operator's name, alone or as `name()` in a message.
+
+    `rows[name]` is its row.
+    """
     for path in sorted((PACKAGE / "operators").glob("*.py")):
         for function in ast.parse(path.read_text()).body:
             if isinstance(function, ast.FunctionDef) and "operator" in " ".join(map(ast.unparse, function.decorator_list)):
                 keys = {id(node.slice) for node in ast.walk(function) if isinstance(node, ast.Subscript)}
-                yield from ((path.name, function.name, node.lineno) for statement in function.body for node in ast.walk(statement)
-                            if isinstance(node, ast.Constant) and node.value == function.name and id(node) not in keys)
+                body = function.body[1:] if ast.get_docstring(function) else function.body
+                name = rf"{function.name}|(^|.*[ .]){function.name}_?\(\).*|{function.name}: .*"
+                yield from ((path.name, function.name, node.lineno) for statement in body for node in ast.walk(statement)
+                            if isinstance(node, ast.Constant) and re.fullmatch(name, str(node.value), re.DOTALL) and id(node) not in keys)
 
 
 @in_checkout

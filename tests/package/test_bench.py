@@ -38,7 +38,7 @@ def test_operators_agree_with_their_twins(row, dtype, direction):
 
 
 @pytest.mark.cases("row", OPERATORS, ids=lambda row: f"{row.name}-{row.kinds}")
-def test_what_is_timed_is_what_was_compared(row):
+def test_the_timed_function_is_the_compared_one(row):
     """The statement runs again and again, and leaves no gradient that the next execution would add to."""
     dtype = row.dtypes()[-1]
     for direction in row.directions(dtype):
@@ -106,7 +106,7 @@ def test_results_of_tensors_are_read_without_their_graph():
 
 
 # ----- The plan -----
-def test_the_plan_takes_what_is_asked_for(monkeypatch):
+def test_the_plan_has_the_requested_rows(monkeypatch):
     monkeypatch.setattr(running, "granted_bytes", lambda: 1 << 40)
     works = Plan(only="exp", threads=(2, 1), dtypes=("float32",)).works()
     assert {(work.dtype, threads) for work, threads in works} == {("float32", 1), ("float32", 2)}
@@ -229,7 +229,7 @@ def test_a_quick_run_ends_in_time():
     assert len(benchmark.rows) == 1 and not benchmark.complete
 
 
-def test_threads_are_what_they_were_after_a_run():
+def test_a_run_restores_the_number_of_threads():
     before = cygrad.get_num_threads()
     plan = Plan(only="exp(x)", threads=(before + 1,), libraries=("numpy",), quick=True)
     list(Benchmark(plan, STEADY, lambda *_: ceiling()))
@@ -284,7 +284,7 @@ def test_without_a_finished_round_there_is_no_figure(times):
     assert len(benchmark.errors) == len(benchmark.rows)
 
 
-def test_what_a_row_raises_ends_the_row_alone():
+def test_an_error_of_a_row_ends_the_row_alone():
     def fails(candidates, **_):
         raise MemoryError("no room")
 
@@ -402,7 +402,7 @@ def test_a_spread_has_quartiles():
     assert timing.spread([1.0]) == {"median": 1.0, "low": 1.0, "high": 1.0}
 
 
-def test_events_say_what_is_left():
+def test_events_have_the_work_that_is_left():
     events = run().events
     assert events[0].seconds_left is None and events[0].work == "ceilings of 1 thread"
     assert events[-1].seconds_left is not None and events[-1].number == events[-1].total

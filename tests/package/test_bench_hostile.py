@@ -191,7 +191,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("mutant", "said"), FAULTS, ids=[said for _, said in FAULTS])
-def test_what_is_wrong_is_named_with_its_field(mutant, said, files, capsys):
+def test_faults_are_named_with_their_fields(mutant, said, files, capsys):
     file, sound, _ = files
     file.write_text(json.dumps(mutant))
     with pytest.raises(record.RecordError, match=re.escape(said)):

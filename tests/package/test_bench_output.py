@@ -94,7 +94,7 @@ def places(value, path=()):
 
 
 @pytest.mark.parametrize("number", [0, -1, 10**30])
-def test_no_number_of_a_record_breaks_what_shows_it(number, tmp_path, saved, capsys, monkeypatch):
+def test_no_number_of_a_record_breaks_a_table_or_a_picture(number, tmp_path, saved, capsys, monkeypatch):
     hide(monkeypatch, "matplotlib", "rich")
     for path in places(sample := bench_record.record(works=bench_record.WORKS[3:4], threads=(1,), directions=("forward",))):
         *parents, name = path
@@ -157,7 +157,7 @@ def test_parts_of_a_wide_table_begin_with_its_keys_and_have_each_column_once():
 
 
 @pytest.mark.parametrize("columns", ["", "0", "-1", "1", "many", "²", *map(str, (2**31, 2**64, 10**30)), "9" * 5000])
-def test_no_width_of_the_environment_breaks_what_is_shown(columns, monkeypatch, capsys, saved):
+def test_no_width_of_the_environment_breaks_the_tables(columns, monkeypatch, capsys, saved):
     assert shown(RECORDS["one row"], columns, monkeypatch, capsys, saved)[0] == 0
     hide(monkeypatch, "rich")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -182,7 +182,7 @@ def test_errors_of_the_benchmark_stand_out_without_colours(monkeypatch, capsys, 
     assert all(" ".join(error.split()) in " ".join(text.split()) for error in sample["errors"])
 
 
-def test_what_is_noisy_or_was_interrupted_says_so(monkeypatch, capsys, saved):
+def test_noisy_rows_and_interrupted_runs_are_marked(monkeypatch, capsys, saved):
     _, text = shown(bench_record.record(complete=False), None, monkeypatch, capsys, saved)
     assert len(re.findall(r"^x \+ y +4  \?", text, re.MULTILINE)) == 1
     assert f"1 of {len(RECORDS['ordinary']['rows'])} rows" in text and "Not complete" in text
@@ -199,7 +199,7 @@ def test_rows_are_chosen_from_a_saved_record(capsys, saved):
     assert "no such rows" in capsys.readouterr().err
 
 
-def test_one_line_names_what_to_install(monkeypatch, capsys, saved):
+def test_one_line_names_the_packages_to_install(monkeypatch, capsys, saved):
     hide(monkeypatch, "rich", "matplotlib")
     _, text = shown(RECORDS["one row"], None, monkeypatch, capsys, saved)
     assert 'For colours and a progress bar and pictures: pip install "cygrad[bench]" (rich, matplotlib)' in text.splitlines()
@@ -253,7 +253,7 @@ def test_a_slower_node_is_no_change_of_rows():
     assert not any(meanings(after))
 
 
-def test_the_comparison_says_what_differs(capsys, saved):
+def test_the_comparison_names_the_differences_of_info(capsys, saved):
     before, after = bench_record.record(), changed(0, ratios={"numpy": bench_record.spread(5.0)})
     after["info"] = after["info"] | {"blas": {"name": "OpenBLAS", "version": "0.3.31", "kernels": "Haswell"}}
     del before["rows"][-1], after["rows"][5]
@@ -283,7 +283,7 @@ SMALL = bench_record.record(threads=(1, 2), works=bench_record.WORKS[2:7:2], dir
 @pytest.mark.parametrize("sample, count", [
     (SMALL, 4), (RECORDS["one row"], 1), (SMALL | {"rows": SMALL["rows"][:1]}, 1), (RECORDS["nothing"], 0),
 ], ids=["ordinary", "one thread", "one size", "nothing"])
-def test_pictures_are_drawn_of_what_there_is(sample, count, tmp_path):
+def test_pictures_are_drawn_of_any_rows(sample, count, tmp_path):
     pytest.importorskip("matplotlib")
     from cygrad.bench.figures import drawable, plot
 
@@ -389,7 +389,7 @@ def test_an_interruption_at_any_time_ends_with_the_status_that_says_so(place, ru
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_what_was_measured_before_an_interruption_is_written(end, run, monkeypatch, tmp_path, capsys):
+def test_rows_measured_before_an_interruption_are_written(end, run, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(Run, "end", staticmethod(ENDS[end]))
     arguments = ["bench", "--json", str(tmp_path / "a.json")]
     if end != "an error":
@@ -401,7 +401,7 @@ def test_what_was_measured_before_an_interruption_is_written(end, run, monkeypat
     assert not record.read(tmp_path / "a.json")["complete"]
 
 
-def test_a_full_disk_does_not_hide_what_was_measured(run, monkeypatch, tmp_path, capsys):
+def test_a_full_disk_does_not_hide_the_measured_rows(run, monkeypatch, tmp_path, capsys):
     def fail(sample, file):
         raise OSError(28, "No space left on device")
 
@@ -412,7 +412,7 @@ def test_a_full_disk_does_not_hide_what_was_measured(run, monkeypatch, tmp_path,
     assert text.err == f"{tmp_path / 'a.json'} is not written: No space left on device\n"
 
 
-def test_a_terminal_is_told_how_far_the_run_is(run, monkeypatch, capsys):
+def test_a_terminal_shows_how_far_the_run_is(run, monkeypatch, capsys):
     hide(monkeypatch, "rich")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")

@@ -57,7 +57,7 @@ def test_only_selected_rows_are_measured(monkeypatch):
     assert timing.compare("heat", "undefined_here", {"cygrad": names, "torch": names}, {"torch": 1}) == []
 
 
-def test_scaling_fits_what_it_measures():
+def test_scaling_fits_the_measured_times():
     scaling = import_module("benchmarks.scaling")
     for family in scaling.FAMILIES:
         family.make(400)()

@@ -63,7 +63,7 @@ UNABLE = {
 
 
 @pytest.mark.parametrize("case", UNABLE)
-def test_what_is_missing_is_said_in_one_sentence(checkout, tmp_path, case):
+def test_a_missing_tool_is_named_in_one_sentence(checkout, tmp_path, case):
     script, sentence = UNABLE[case]
     if case == "old" and platform.machine() != "x86_64":
         pytest.skip("a matter of the levels of x86-64")
@@ -200,7 +200,7 @@ def test_a_file_is_made_again_when_the_result_would_be_another(made_file):
     assert not made_file(artifact.target, ["cp", "-a"], copy_of("source")).is_current()
 
 
-def test_what_only_moved_in_its_table_is_not_made_again(made_file):
+def test_a_row_that_moved_in_its_table_is_not_compiled_again(made_file):
     Path("source").write_text('#line 3 "table.py"\na\n')
     artifact = made_file(Path("copy"), ["cp"], copy_of("source"))
     artifact.update()
@@ -232,7 +232,7 @@ def test_neither_half_a_file_counts_nor_one_whose_source_was_edited_meanwhile(ma
     assert not artifact.is_current()
 
 
-def test_a_module_is_translated_again_when_what_it_imports_changed(made_file):
+def test_a_module_is_translated_again_when_a_module_that_it_imports_changed(made_file):
     translation_of = importlib.import_module("building.translation").translation_of
     Path("one.pyx").write_text("from two cimport number\ndef f():\n    return <int>number\n")
     Path("two.pxd").write_text("cdef enum:\n    number = 2\n")
@@ -281,7 +281,7 @@ def generator(tmp_path, monkeypatch):
     return codegen
 
 
-def test_what_did_not_change_is_not_written_again(generator):
+def test_unchanged_files_are_not_written_again(generator):
     def times():
         return {path.name: path.stat().st_mtime_ns for path in generator.OUTPUT.iterdir()}
 

@@ -59,7 +59,7 @@ def test_sources_and_objects_are_alike(here_and_there, tmp_path):
 
 
 # ----- For one processor -----
-def test_a_processor_that_lacks_what_the_loops_need_is_told_so(tmp_path):
+def test_a_processor_without_the_features_of_the_loops_is_refused(tmp_path):
     """A build of `CYGRAD_ISA_BUILD=native`, for an instruction that no processor of the last years has."""
     (tmp_path / "generated").mkdir()
     needs = 'needed("sse2") needed("xop")'
@@ -114,7 +114,7 @@ def test_gcc_and_clang_take_all_flags(monkeypatch, tmp_path, name):
         assert subprocess.run(command, capture_output=True, text=True).returncode == 0, optimization
 
 
-def test_what_native_loops_need_is_what_this_processor_has(monkeypatch):
+def test_native_loops_need_the_features_of_this_processor(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     native, building = importlib.import_module("building.native"), importlib.import_module("building.compiler")
     result = SimpleNamespace(compiler_so=["gcc"], linker_so=["gcc", "-shared"], include_dirs=[sysconfig.get_path("include")])
@@ -137,7 +137,7 @@ def test_other_wishes_are_refused(checkout, tmp_path, wish, sentence):  # noqa: 
     assert re.fullmatch(f"error: {sentence}", output.strip().splitlines()[-1])
 
 
-def test_the_wheelhouse_has_what_the_wheels_of_a_release_are_for(monkeypatch, capsys):
+def test_the_wheelhouse_covers_the_targets_of_a_release(monkeypatch, capsys):
     monkeypatch.syspath_prepend(ROOT)
     wheelhouse = importlib.import_module("building.wheelhouse")
     assert wheelhouse.minor_versions() == sorted(wheelhouse.minor_versions())

@@ -140,13 +140,13 @@ def test_a_benchmark_in_a_pipe_begins_to_speak_at_once_and_writes_its_record_whe
 
 
 @pytest.mark.slow
-def test_what_ignores_interruptions_goes_on_ignoring_them(tmp_path):
+def test_ignored_interruptions_stay_ignored(tmp_path):
     """As a command that a shell started in the background."""
     done = interrupted("-m cygrad info", "numpy", tmp_path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_signals_interrupt_where_they_may_and_then_do_what_they_did():
+def test_signals_interrupt_where_they_may_and_are_restored():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with pytest.raises(KeyboardInterrupt), _commands.interrupted_by(signal.SIGINT, signal.SIGTERM):

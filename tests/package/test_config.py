@@ -78,7 +78,7 @@ def test_threads_that_threadpoolctl_lowered():
     assert info("-c", script, OMP_NUM_THREADS="3")["threads"] == "1 (lowered for the calling thread, as threadpoolctl does)"
 
 
-def test_narrow_kernels_of_blas_are_named_with_what_to_ask_for():
+def test_narrow_kernels_of_blas_are_named_with_the_remedy():
     blas = info(OPENBLAS_CORETYPE="Nehalem")["BLAS"]
     if "Nehalem kernels" not in blas:
         pytest.skip("not an OpenBLAS with kernels for several processors")
@@ -175,7 +175,7 @@ def test_the_page_names_every_key_and_every_variable_of_launchers_in_order():
 
 
 @pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "SLURM_NTASKS_PER_NODE"])
-def test_what_is_no_count_is_shown_without_what_controls_a_terminal(variable):
+def test_texts_that_are_no_counts_are_shown_without_control_characters(variable):
     line = {"OMP_NUM_THREADS": "threads", "SLURM_NTASKS_PER_NODE": "launcher"}[variable]
     assert rf"{variable}='\x1b[31m\udcff' is no count, and ignored" in info(**{variable: "\x1b[31m\udcff"})[line]
 

@@ -25,7 +25,7 @@ def test_every_example_is_on_the_page_and_in_the_demo():
 
 
 @pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "scipy.md"], ids=lambda page: page.name)
-def test_what_a_page_quotes_stands_in_an_example(page):
+def test_quotations_of_a_page_stand_in_an_example(page):
     blocks = [block for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL) if ">>>" not in block]
     sources = ["\n".join(lines(text)) for text in EXAMPLES.values()]
     assert blocks

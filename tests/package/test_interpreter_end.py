@@ -48,7 +48,7 @@ PROGRAM = """
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_every_row_and_rule_has_imported_what_its_backward_needs(create_graph):
+def test_every_row_and_rule_has_imported_the_modules_of_its_backward(create_graph):
     program = textwrap.dedent(PROGRAM.format(tests=str(Path(__file__).parents[1]), create_graph=create_graph))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""

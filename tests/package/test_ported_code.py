@@ -149,7 +149,7 @@ def test_outputs_that_are_no_tensors_have_no_gradients():
     assert x.grad.tolist() == [2, 2]
 
 
-def test_a_node_tells_how_many_gradients_it_takes():
+def test_a_node_has_the_number_of_gradients_that_it_takes():
     node = (cg.ones(1, requires_grad=True) ** 2).grad_fn
     for gradients in ((), (cg.ones(1), cg.ones(1))):
         with pytest.raises(TypeError, match=f"expected 1 arguments, got {len(gradients)} instead: PowBackward0"):
@@ -274,7 +274,7 @@ def test_parts_that_may_be_changed(name, dim):
 
 
 # ----- NumPy -----
-def test_where_grad_mode_is_off_numpy_may_see_what_requires_grad():
+def test_where_grad_mode_is_off_numpy_may_see_tensors_that_require_grad():
     x = cg.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="Can't call numpy"):
         x.numpy()

@@ -32,7 +32,7 @@ def test_a_wrong_gradient_fails_at_the_line_of_the_test(tmp_path):
     report = run(tmp_path, "-m", "pytest", "-p", "pytest_cygrad", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".").stdout
     assert "1 failed, 1 passed" in report, report
     assert "Jacobian mismatch for output 0 with respect to input 0" in report
-    assert "Only what requires a gradient has a number: input 0 = argument 1." in report
+    assert "Only tensors that require gradients have a number: input 0 = argument 1." in report
     assert f"test_users.py:{len(USERS.splitlines())}: Failed" in report
     assert "gradcheck/__init__.py" not in report
 

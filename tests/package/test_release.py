@@ -29,7 +29,7 @@ def project():
 
 
 @pytest.mark.parametrize("path", RECIPES)
-def test_versions_are_that_of_the_package(path):
+def test_versions_equal_the_version_of_the_package(path):
     """Between releases the next one's."""
     release, _, _ = cygrad.__version__.partition(".dev")
     assert re.findall(RECIPES[path], (ROOT / path).read_text(), re.MULTILINE) == [release]
@@ -55,7 +55,7 @@ def needs():
     return dict(requirement.lower().split(">=") for requirement in requirements)
 
 
-def test_recipes_ask_for_what_the_build_asks_for():
+def test_recipes_have_the_requirements_of_the_build():
     conda = (ROOT / "recipes" / "conda" / "recipe.yaml").read_text().lower()
     spack = (ROOT / SPACK).read_text()
     for name, oldest in needs().items():

@@ -37,7 +37,7 @@ def imports(path):
         yield from ((room, name or each.strip()) for each in (names.split(",") if not name else [name]))
 
 
-def test_the_page_draws_what_there_is():
+def test_the_page_draws_the_modules_of_each_room():
     there = {room.name: sorted({path.stem for path in room.glob("*.pyx")}) for room in CORE.iterdir() if (room / "__init__.py").exists()}
     assert {room: sorted(modules) for room, modules in ROOMS.items()} == there
 
@@ -59,7 +59,7 @@ def test_imports_run_in_no_circle_within_a_room(room):
 
 
 @pytest.mark.parametrize("room", ORDER)
-def test_rooms_state_promises_and_what_they_use(room):
+def test_rooms_state_their_promises_and_the_rooms_that_they_use(room):
     """Nothing else stands in their `__init__.py`, which is not read on import."""
     (sentence,) = ast.parse((CORE / room / "__init__.py").read_text()).body
     text = ast.get_docstring(ast.Module([sentence], []))

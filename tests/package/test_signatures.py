@@ -23,7 +23,7 @@ MISTAKES = {".requires_grad_": {"mode"}, ".random_": {"from_"}, ".uniform_": {"f
 
 
 @pytest.mark.cases("name, words", read, ids=lambda overload: "-".join([overload[0], *overload[1]]))
-def test_keywords_are_those_of_torch(name, words):
+def test_keywords_are_the_keywords_of_torch(name, words):
     """A call by keywords alone, with values of no use, may complain of the values but not of the names."""
     function = getattr(cg.Tensor, name[1:]) if name.startswith(".") else getattr(cg, name)
     operand = [cg.ones(2)] if name.startswith(".") else []
@@ -167,7 +167,7 @@ def declared_in_stubs():
 
 
 @pytest.mark.cases("place, name, parameters", declared_in_stubs, ids=lambda case: getattr(case, "__name__", str(case)))
-def test_signatures_are_those_of_the_stubs(place, name, parameters):
+def test_signatures_equal_the_signatures_of_the_stubs(place, name, parameters):
     """So `help`, `inspect` and notebooks show no address of an object, and each name by which a function is public."""
     function = getattr(place, name)
     signature = inspect.signature(function)

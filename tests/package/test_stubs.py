@@ -32,16 +32,16 @@ def is_public(name):
 
 # ----- Up to date -----
 @pytest.mark.parametrize("path", stubs.PATHS, ids=lambda path: path.name)
-def test_stubs_are_what_the_tables_say(path):
+def test_stubs_agree_with_the_tables(path):
     assert path.read_text() == stubs.stub(path), "run `python -m cygrad.operators`"
 
 
-def test_the_registry_is_what_the_declarations_say():
+def test_the_registry_agrees_with_the_declarations():
     assert catalogue.REGISTRY.read_text() == catalogue.registry(), "run `python -m cygrad.operators`"
 
 
 @pytest.mark.skipif(not pages.FOLDER.is_dir(), reason="runs beside no documentation")
-def test_pages_of_the_api_are_what_the_declarations_say():
+def test_pages_of_the_api_agree_with_the_declarations():
     assert {path: path.read_text() for path in pages.FOLDER.glob("*.md")} == pages.pages(), "run `python -m cygrad.operators`"
 
 
@@ -74,7 +74,7 @@ def class_named(path, name):
 
 
 @pytest.mark.parametrize("path", [path for path in stubs.PATHS if path != stubs.METHODS], ids=lambda path: path.name)
-def test_functions_are_those_of_the_package(path):
+def test_functions_are_the_functions_of_the_package(path):
     place = attrgetter(stubs.OF_NAMESPACES[path])(cygrad) if path in stubs.OF_NAMESPACES else cygrad
     stub = {name for name in names(ast.parse(path.read_text()).body) if not name.startswith("_")}
     package = {name for name in dir(place) if not name.startswith("_")}
@@ -83,7 +83,7 @@ def test_functions_are_those_of_the_package(path):
     assert stub - package == set()
 
 
-def test_methods_are_those_of_tensor():
+def test_methods_are_the_methods_of_tensor():
     stub = names(class_named(stubs.METHODS, "TensorBase").body) | names(class_named(PACKAGE / "tensor.py", "Tensor").body)
     tensor = set(dir(cygrad.Tensor))
     assert {name for name in tensor - stub if not name.startswith("_")} == set()
@@ -109,7 +109,7 @@ def declared_operators():
 
 
 @pytest.mark.cases("name", COMPILED)
-def test_stubs_of_compiled_modules_name_what_is_there(name):
+def test_stubs_of_compiled_modules_name_their_functions(name):
     module = importlib.import_module(name)
     body = ast.parse(COMPILED[name].read_text()).body
     present = {name for name in names(body) if is_public(name) and name != "__getattr__"}
@@ -151,7 +151,7 @@ def test_declarations_have_the_signatures_of_the_compiled_functions(operator):
 
 
 @pytest.mark.cases("name, function, node", by_hand)
-def test_signatures_by_hand_are_those_of_the_functions(name, function, node):
+def test_signatures_by_hand_equal_the_signatures_of_the_functions(name, function, node):
     node.returns, node.decorator_list = None, []
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *filter(None, [node.args.vararg, node.args.kwarg])):
         argument.annotation = None

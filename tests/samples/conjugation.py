@@ -3,7 +3,7 @@
 import numpy as np
 
 import cygrad as cg
-from samples.sample import sample
+from samples.sample import refused_otherwise, sample
 
 OF_PARTS = {"complex numbers": "makes them of real numbers", "narrow floats": "there are no complex numbers of 32 bits"}
 
@@ -24,9 +24,9 @@ SAMPLES = {
     "complex": [
         sample(lambda re, im: cg.complex(re, im).abs(), (2, 3), (3,), numpy=np.hypot, kinds="f", exempt=OF_PARTS),
     ],
-    "polar": [
+    "polar": refused_otherwise([
         sample(lambda size, angle: cg.polar(size, angle).real, (2, 3), (3,), numpy=lambda x, a: x * np.cos(a), kinds="f", exempt=OF_PARTS),
-    ],
+    ], "torch has complex numbers of 32 bits"),
 }
 
 PLAIN = {

@@ -4,7 +4,7 @@ import itertools
 
 import cygrad as cg
 from cygrad.operators.factorizations import rows_exchanged
-from samples.sample import sample
+from samples.sample import refused_otherwise, sample
 
 
 def definite(x):
@@ -18,15 +18,15 @@ def constant(x):
 
 
 SAMPLES = {
-    "linalg_cholesky": [
+    "linalg_cholesky": refused_otherwise([
         sample(lambda x: cg.linalg.cholesky(definite(x)), (2, 3, 3)),
         sample(lambda x: cg.linalg.cholesky(definite(x), upper=True), (2, 2)),
-    ],
-    "linalg_cholesky_ex": [
+    ]),
+    "linalg_cholesky_ex": refused_otherwise([
         sample(lambda x: cg.linalg.cholesky_ex(definite(x)).L, (2, 3, 3)),
         sample(lambda x: cg.linalg.cholesky_ex(definite(x), upper=True).L, (2, 2)),
-    ],
-    "cholesky": [sample(lambda x: definite(x).cholesky(True), (2, 2))],
+    ]),
+    "cholesky": refused_otherwise([sample(lambda x: definite(x).cholesky(True), (2, 2))]),
     "linalg_lu_factor": [sample(lambda x: cg.linalg.lu_factor(x).LU, shape) for shape in ((2, 3, 3), (2, 3), (3, 2))],
     "linalg_lu_factor_ex": [sample(lambda x: cg.linalg.lu_factor_ex(x).LU, (2, 2))],
     "lu": [sample(lambda x: x.lu()[0], (2, 2))],
@@ -42,10 +42,10 @@ SAMPLES = {
         sample(lambda a, b: cg.linalg.lu_solve(*cg.linalg.lu_factor(a), b), (2, 1, 2, 2), (3, 2, 1)),
     ],
     "lu_solve": [sample(lambda a, b: b.lu_solve(*cg.linalg.lu_factor(a)), (2, 2), (2, 1))],
-    "linalg_ldl_factor": [sample(lambda x: x * cg.linalg.ldl_factor(constant(x)).LD, (2, 2))],
-    "linalg_ldl_factor_ex": [sample(lambda x: x * cg.linalg.ldl_factor_ex(constant(x)).LD, (2, 2))],
-    "linalg_ldl_solve": [
+    "linalg_ldl_factor": refused_otherwise([sample(lambda x: x * cg.linalg.ldl_factor(constant(x)).LD, (2, 2))]),
+    "linalg_ldl_factor_ex": refused_otherwise([sample(lambda x: x * cg.linalg.ldl_factor_ex(constant(x)).LD, (2, 2))]),
+    "linalg_ldl_solve": refused_otherwise([
         sample(lambda x, h=h: cg.linalg.ldl_solve(*cg.linalg.ldl_factor(constant(x), hermitian=h), x, hermitian=h), (2, 3))
         for h in (False, True)
-    ],
+    ]),
 }

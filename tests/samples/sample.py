@@ -17,13 +17,19 @@ class Sample(NamedTuple):
     exempt: Mapping             # the tests that it is not for, each with the reason: SUBJECTS
 
 
-SUBJECTS = {"complex numbers", "narrow floats", "degenerate operands", "transforms", "vmap"}
+SUBJECTS = {"complex numbers", "narrow floats", "degenerate operands", "transforms", "vmap", "refusals"}
+INSIDE = "an operator that the sample, or the operator itself, is composed of refuses first"
 
 
 def sample(call: Callable, *shapes: tuple, numpy: Callable | None = None, kinds: str = "bif", tolerances: Mapping = {},
            exempt: Mapping = {}) -> Sample:
     assert set(exempt) <= SUBJECTS
     return Sample(call, shapes, numpy, kinds, tolerances, exempt)
+
+
+def refused_otherwise(calls: Sequence[Sample], reason: str = INSIDE) -> list[Sample]:
+    """Return samples whose errors for dtypes are not torch's."""
+    return [call._replace(exempt={**call.exempt, "refusals": reason}) for call in calls]
 
 
 class RowSample(NamedTuple):

@@ -4,7 +4,7 @@ import itertools
 
 import cygrad as cg
 from samples.factorizations import definite
-from samples.sample import sample
+from samples.sample import refused_otherwise, sample
 
 
 def solved(upper, left, unit):
@@ -32,13 +32,13 @@ SAMPLES = {
     "linalg_inv": [sample(lambda x: cg.linalg.inv(x), (2, 3, 3)), sample(lambda x: cg.linalg.inv(x), (2, 2))],
     "linalg_inv_ex": [sample(lambda x: cg.linalg.inv_ex(x).inverse, (2, 2))],
     "linalg_tensorinv": [sample(lambda x: cg.linalg.tensorinv(x.reshape(2, 2, 4)), (4, 4))],
-    "cholesky_solve": [
+    "cholesky_solve": refused_otherwise([
         *(sample(lambda b, a, upper=upper: b.cholesky_solve(cg.linalg.cholesky(definite(a), upper=upper), upper), (2, 2), (2, 2))
           for upper in (False, True)),
         sample(lambda b, a: b.cholesky_solve(cg.linalg.cholesky(definite(a))), (3, 2, 1), (2, 1, 2, 2)),
-    ],
-    "cholesky_inverse": [
+    ]),
+    "cholesky_inverse": refused_otherwise([
         sample(lambda a, upper=upper: cg.linalg.cholesky(definite(a), upper=upper).cholesky_inverse(upper), (2, 2, 2))
         for upper in (False, True)
-    ],
+    ]),
 }

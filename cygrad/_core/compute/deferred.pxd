@@ -9,8 +9,8 @@ from cygrad._core.operands.operands cimport Value
 from cygrad._kernels.drivers.elementwise cimport cg_kernel
 from cygrad._kernels.drivers.reduction cimport cg_reduction
 
-# To be called where the GIL is given up for others' sake: once several threads compute, nothing waits, as it would be computed with the
-# GIL held.
+# To be called where the GIL is given up for the sake of others: once several threads compute, nothing is pending, as it would be computed
+# with the GIL held.
 cdef void note_thread() noexcept
 # The result of an operator, computed later; None where it has to be computed now.
 cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)

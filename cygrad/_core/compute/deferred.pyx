@@ -21,13 +21,13 @@ cdef extern from "Python.h":
 cdef enum:
     MAX_ARRAYS = 12     # that are read and written side by side
 
-cdef intptr_t smallest = LARGE      # elements from which results may wait
+cdef intptr_t smallest = LARGE      # elements from which results may be pending
 cdef unsigned long computing = 0    # the thread in Python that used large tensors last
 cdef bint second_thread_seen = False           # there was another one
 cdef Program program
 cdef int arrays                     # slots that are whole arrays
 cdef int reduced_slot = -1                # the slot of a result that was reduced, and will be computed if it is needed again
-cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
+cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from a pending one
 cdef cg_number constants[MAX_SLOTS]     # numbers by slot
 cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
 
@@ -41,9 +41,9 @@ def defer_from(intptr_t count):
     return before
 
 
-def waiting_results():
-    """Return how many results wait."""
-    return memory.waiting
+def pending_results():
+    """Return the number of pending results."""
+    return memory.pending_count
 
 
 cdef void note_thread() noexcept:
@@ -53,7 +53,7 @@ cdef void note_thread() noexcept:
     computing = thread
 
 
-cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
+cdef bint may_be_pending(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
     """Return True if operands are dense, of one shape (of `first`, if given) and dtype, and no other library can write into them."""
     cdef TensorImpl tensor
     cdef int k
@@ -84,17 +84,17 @@ cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count,
     cdef TensorImpl result, tensor
     cdef Step* step
     cdef int k, slot, known
-    if not may_wait(kernel, dtype, count, values, None):
+    if not may_be_pending(kernel, dtype, count, values, None):
         return None
     tensor = <TensorImpl>(values[0].tensor if values[0].tensor is not NULL else values[1].tensor)
     result = empty_like(tensor, dtype)
     # A garbage collection may have run, and with it anything: operands may be in an array's reach now, or have another shape.
-    if not may_wait(kernel, dtype, count, values, result):
+    if not may_be_pending(kernel, dtype, count, values, result):
         return None
-    if memory.waiting and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
-                           or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
+    if memory.pending_count and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
+                                 or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
         settle()
-    if not memory.waiting:
+    if not memory.pending_count:
         program.dtype, program.total, program.cost = dtype, result.count, 0
     step = &program.steps[program.step_count]
     step.kernel, step.inputs, step.params = kernel, count, NULL
@@ -120,7 +120,7 @@ cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count,
     owners[slot] = <PyObject*>result.storage
     result.storage.slot = slot + 1
     arrays += 1
-    memory.waiting += 1
+    memory.pending_count += 1
     return result
 
 
@@ -147,7 +147,7 @@ cdef void needed_steps(Program* compact) noexcept:
 
 cdef bint compute_all() noexcept:
     cdef Program compact
-    if not memory.waiting:
+    if not memory.pending_count:
         return False
     needed_steps(&compact)
     run_program(&compact)
@@ -156,7 +156,7 @@ cdef bint compute_all() noexcept:
 
 
 cdef void clear() noexcept:
-    """Have nothing wait any more."""
+    """Leave no result pending."""
     global arrays, reduced_slot
     cdef PyObject* read[MAX_SLOTS]
     cdef int k, count = 0
@@ -170,24 +170,24 @@ cdef void clear() noexcept:
             count += 1
         owners[k] = NULL
     program.slot_count = program.step_count = 0
-    memory.waiting, arrays, reduced_slot = 0, 0, -1
+    memory.pending_count, arrays, reduced_slot = 0, 0, -1
     for k in range(count):      # at last, as this may free memory
         Py_DECREF(<Storage>read[k])
 
 
 cdef void forget(Storage storage) noexcept:
-    """Take note of the death of a result that waits."""
+    """Take note of the death of a pending result."""
     global arrays
     cdef int slot = storage.slot - 1
     owners[slot] = NULL
     program.slots[slot].data = NULL
-    memory.waiting -= 1
+    memory.pending_count -= 1
     arrays -= 1
-    if memory.waiting == 0:
+    if memory.pending_count == 0:
         clear()
 
 
-upward.compute_waiting, upward.forget_waiting = compute_all, <forget_function>forget
+upward.compute_pending, upward.forget_pending = compute_all, <forget_function>forget
 
 
 cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
@@ -206,12 +206,12 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, char* outp
             Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from
             (<Storage>owners[k]).slot = 0
     drop_computed_steps()
-    memory.waiting, reduced_slot = 1, slot
+    memory.pending_count, reduced_slot = 1, slot
     return True
 
 
 cdef void drop_computed_steps() noexcept:
-    """Drop the steps whose outputs wait no more."""
+    """Drop the steps whose outputs are no longer pending."""
     cdef const Step* step
     cdef int k, output, remaining = 0
     for k in range(program.step_count):

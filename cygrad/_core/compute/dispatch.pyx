@@ -13,7 +13,7 @@ from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, VIEW, count_change, needs_grad, place_of, special_active
 from cygrad._core.levels.batches cimport is_special
-from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
+from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, observes_operands
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype
 from cygrad._core.memory.upward cimport upward
@@ -68,7 +68,7 @@ cdef TensorImpl observed(Row op, Value* values, const Value* params, TensorImpl 
     cdef Py_ssize_t event = 0
     cdef int k
     if profiling_threads:
-        event = begin_event(op.name + "_" if in_place else op.name, operands_of(op, values) if wants_operands() else None,
+        event = begin_event(op.name + "_" if in_place else op.name, operands_of(op, values) if observes_operands() else None,
                             next_sequence_nr())
     try:
         if target is not None and is_special(target):

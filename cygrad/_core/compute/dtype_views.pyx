@@ -26,33 +26,33 @@ def view_as_dtype(TensorImpl input not None, dtype):
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     refuse_batched(input, "view(dtype)")
-    what = f"to view {dtypes[input.dtype_nr].name} as {dtypes[number].name} (different element sizes)"
+    purpose = f"to view {dtypes[input.dtype_nr].name} as {dtypes[number].name} (different element sizes)"
     memcpy(sizes, input.sizes, input.ndim * sizeof(intptr_t))
     memcpy(strides, input.strides, input.ndim * sizeof(intptr_t))
     if old != new:
         if last < 0:
-            raise RuntimeError(f"self.dim() cannot be 0 {what}")
+            raise RuntimeError(f"self.dim() cannot be 0 {purpose}")
         if strides[last] != 1:
-            raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {strides[last]}")
+            raise RuntimeError(f"self.stride(-1) must be 1 {purpose}, but got {strides[last]}")
     if new > old:
         ratio = new // old
         if sizes[last] % ratio:
-            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {what}, but got {sizes[last]}")
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {purpose}, but got {sizes[last]}")
         if offset_of(input) % ratio:
-            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {what}, but got {offset_of(input)}")
+            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {purpose}, but got {offset_of(input)}")
         for d in range(last):
             if strides[d] % ratio:
-                raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {what}, but got {strides[d]}")
+                raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {purpose}, but got {strides[d]}")
             strides[d] //= ratio
         sizes[last] //= ratio
     elif new < old:
         ratio = old // new
         for d in range(last):
             if multiply_overflows(strides[d], ratio, &strides[d]):
-                raise RuntimeError(f"self.stride({d}) is too large {what}: {strides[d]}")
+                raise RuntimeError(f"self.stride({d}) is too large {purpose}: {strides[d]}")
         sizes[last] *= ratio
     if input.count and place_of(input) % <size_t>cg_itemsize[cg_real[number]]:
-        raise RuntimeError(f"the memory of the tensor, which is another library's, must be aligned to the elements {what}")
+        raise RuntimeError(f"the memory of the tensor, which is another library's, must be aligned to the elements {purpose}")
     return copy_in(input, number, input.ndim, sizes, strides)
 
 

@@ -22,8 +22,8 @@ def unfold(TensorImpl input not None, dimension, size, step):
     """
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t wanted_dim = integer(dimension, "dimension"), width = integer(size, "size"), apart = integer(step, "step")
-    cdef int along = wrap_dim(wanted_dim, input.ndim), d
+    cdef intptr_t requested_dim = integer(dimension, "dimension"), width = integer(size, "size"), apart = integer(step, "step")
+    cdef int along = wrap_dim(requested_dim, input.ndim), d
     cdef intptr_t there = input.sizes[along] if input.ndim else 1
     if input.ndim == MAX_DIMS:
         raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")

@@ -19,7 +19,7 @@ cdef struct State:
     bint visited
     bint needed             # leads to an input whose gradient is needed
     bint captured           # some output is asked for
-    bint deferred           # an accumulation that waits for the other readers of its gradient
+    bint deferred           # an accumulation that is pending until the gradient has no other reader
 
 
 cdef struct Run:

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject, PyTypeObject
 
 from cygrad._core.entry.special cimport any_special, call_special
 from cygrad._core.graph.tensor cimport TensorImpl, special_active
-from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
+from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, observes_operands
 from cygrad._core.memory.upward cimport upward
 
 import sys
@@ -31,7 +31,7 @@ cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t cou
     """Begin the event of an operator where this thread is profiled."""
     if not profiling_threads:
         return 0
-    return begin_event(name, tuple([<object>arguments[k] for k in range(count)]) if wants_operands() else None, next_sequence_nr())
+    return begin_event(name, tuple([<object>arguments[k] for k in range(count)]) if observes_operands() else None, next_sequence_nr())
 
 
 class Declaration(NamedTuple):
@@ -142,7 +142,7 @@ cdef object explain_failure(object name, object error, object arguments, object 
     return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
 
 
-# NumPy's, and those of matrices in torch's older functions.
+# NumPy's names, and the names of matrices in torch's older functions.
 OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axes": "dims", "input": "A", "input2": "tau"}
 
 

@@ -58,7 +58,7 @@ cpdef object register(object table, object hook):
     """Put a hook into a table of hooks and return its handle."""
     if not callable(hook):
         raise TypeError(f"a hook must be callable, got {type(hook).__name__}")
-    track_what_it_holds(hook)
+    track_held_objects(hook)
     global registered
     registered += 1
     handle = RemovableHandle(table)
@@ -89,7 +89,7 @@ def set_hook_table(TensorImpl tensor not None, table):
     hooks, output_nr = (tensor.extra, 0) if tensor.node is None else (<object>tensor)._hooks()
     hooks.tensor.pop(output_nr, None)
     if table is not None:
-        track_what_it_holds(table)
+        track_held_objects(table)
         track_reachable(tensor)
         hooks.tensor[output_nr] = table
 
@@ -98,7 +98,7 @@ cdef enum:
     WALKED = 1000       # objects that are looked at below one hook
 
 
-cdef int track_what_it_holds(object hook) except -1:
+cdef int track_held_objects(object hook) except -1:
     """Hand the tensors and nodes that a hook holds to the garbage collector, for it may close a cycle through them.
 
     Walks through closures, instances and containers, not through globals and modules; a bounded number of objects.

@@ -162,7 +162,7 @@ cdef int connect(Node node, int index, TensorImpl tensor) except -1:
         if tensor is not None and needs_grad(tensor):
             node.flags |= NODE_ENDS
     elif tensor.node is None and tensor.accumulator is NULL and tensor.extra is None:
-        set_edge(node, index, tensor, LEAF)     # the accumulator can wait: most graphs of a leaf die without a backward
+        set_edge(node, index, tensor, LEAF)     # the accumulator is made later: most graphs of a leaf die without a backward
     elif tensor.node is None:                   # it may have hooks, which live as long as it does
         accumulator = accumulator_of(tensor)
         if accumulator.flags & NODE_TRACKED:

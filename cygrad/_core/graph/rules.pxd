@@ -19,11 +19,11 @@ cdef class RuleOp:
     cdef tuple plans                    # where the arguments of each function come from
     cdef tuple reads                    # bit k: input k, bit RESULT: the result, and behind it the further ones
     cdef tuple results                  # names of several, as torch has them
-    cdef bint several                   # it reads further results
+    cdef bint reads_results             # it reads further results
     cdef bint adjoints                  # it is written for complex numbers, with adjoints
     cdef bint each
     cdef readonly bint declared
-    cdef bint takes_all                   # reads the gradients of several outputs
+    cdef bint takes_all                 # reads the gradients of several outputs
     cdef readonly object shared         # computed once for all functions that name it; None: nothing
     cdef tuple shared_plan
     cdef readonly object place          # the function of `place=` or `into=`, None: none

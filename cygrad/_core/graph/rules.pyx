@@ -103,7 +103,7 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     if op.place is not None:
         (op.shape_param,) = [k for k, word in enumerate(op.params) if word in ("shape", f"{op.inputs[0]}_shape")]
         op.node_flags = NODE_PLACES
-    of_inputs = {f"{word}_{what}": 2 * k + number for k, word in enumerate(op.inputs) for number, what in enumerate(("shape", "dtype"))}
+    of_inputs = {f"{word}_{field}": 2 * k + number for k, word in enumerate(op.inputs) for number, field in enumerate(("shape", "dtype"))}
     op.param_sources = tuple([of_inputs.get(word, -1) for word in op.params])
     sources |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
     op.node_name = node or "".join([word.capitalize() for word in name.split("_")]) + "Backward0"
@@ -116,7 +116,7 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     op.takes_all = any([GRADIENTS in plan for plan in (op.shared_plan, *op.plans)])
     whole_plans = [plan + op.shared_plan if SHARED in plan else plan for plan in op.plans]
     op.reads = tuple([sum([1 << source for source in set(plan) if 0 <= source < FIRST_PARAM]) for plan in whole_plans])
-    op.several = any([read >> RESULT > 1 for read in op.reads])
+    op.reads_results = any([read >> RESULT > 1 for read in op.reads])
     op.adjoints, op.results = adjoints, results or tuple(["result", *[f"result{k}" for k in range(1, FIRST_PARAM - RESULT)]])
     op.declared = True
     return op
@@ -334,7 +334,7 @@ cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tu
     for k in range(RESULT):
         if reads >> k & 1:
             node.save(k, inputs[k])
-    if reads >> RESULT & 1 and not op.several:
+    if reads >> RESULT & 1 and not op.reads_results:
         node.save(RESULT, result)
     if tracked:
         track_reachable(node)
@@ -356,7 +356,7 @@ cdef bint any_needs_node(tuple inputs):
     return False
 
 
-cdef int own(tuple inputs, TensorImpl result) except -1:
+cdef int stand_alone_unless_shared(tuple inputs, TensorImpl result) except -1:
     """Have a result that was made as a view, but of none of the inputs, be a tensor of its own."""
     cdef TensorImpl tensor
     if not result.flags & VIEW:
@@ -400,7 +400,7 @@ cdef TensorImpl with_node(RuleOp op, tuple inputs, TensorImpl result, int output
 
 def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, **params):
     """Record an operator that was computed without recording: a node with these inputs (one may be None) and parameters, by name."""
-    own(inputs, result)
+    stand_alone_unless_shared(inputs, result)
     return with_node(op, inputs, result, 1, params) if any_needs_node(inputs) else result
 
 
@@ -415,7 +415,7 @@ cdef TensorImpl in_dtype_of(tuple inputs, TensorImpl result):
 def recorded(operator, tuple inputs, TensorImpl result not None, int outputs=1, /, **params):
     """Return a result that a declared operator computed without recording, recorded: with a node of these inputs and parameters."""
     result = in_dtype_of(inputs, result)
-    own(inputs, result)
+    stand_alone_unless_shared(inputs, result)
     return with_node(operator.declaration.rule, inputs, result, outputs, params) if any_needs_node(inputs) else result
 
 
@@ -425,13 +425,13 @@ def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
     cdef int k, reads = 0
     results = tuple([in_dtype_of(inputs, result) for result in results])
     for result in results:
-        own(inputs, result)
+        stand_alone_unless_shared(inputs, result)
     if any_needs_node(inputs):
         node = rule_node_of_inputs(op, inputs, results[0], params_of(op, inputs, params), <int>len(results))
         for k in range(node.outputs):
             if cg_is_differentiable[(<TensorImpl>results[k]).dtype_nr]:
                 attach(results[k], node, k)
-        if op.several:
+        if op.reads_results:
             for k, tensor in enumerate(inputs):
                 if tensor is not None and needs_grad(tensor):
                     reads |= <int>op.reads[k]

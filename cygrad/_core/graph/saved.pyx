@@ -278,7 +278,7 @@ cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker
                        f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
                        f"is at version {now}; expected version {visible_version(version)} instead{route}. It was saved "
                        f"by {reader.node_name() if reader is not None else 'an operation'}: "
-                       "use the out-of-place form of what changed it, or clone() it before.")
+                       "use the out-of-place form of the operator that changed it, or clone() it before.")
 
 
 cdef int check_attached(TensorImpl tensor, object origin, int output_nr) except -1:

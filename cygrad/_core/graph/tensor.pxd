@@ -62,12 +62,12 @@ cdef class TensorImpl:
     cdef intptr_t inline_dims[16]
 
 cdef inline char* address(TensorImpl tensor) noexcept:
-    """Return where the first element is, once all that waits is computed: to read and write there."""
+    """Return where the first element is, once all pending results are computed: to read and write there."""
     settle()
     return tensor.unsettled
 
 cdef inline char* settled_address(TensorImpl tensor) noexcept:
-    """Return where the first element is of a tensor that was just made, or after a call of address(): nothing waits that could matter."""
+    """Return where the first element is of a new tensor, or after a call of address(): no pending result reads or writes it."""
     return tensor.unsettled
 
 cdef inline void zero(TensorImpl tensor) noexcept:
@@ -115,4 +115,4 @@ cdef bint is_unique(PyObject* object) noexcept
 cdef bint has_own_memory(TensorImpl tensor) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
 cdef void track(TensorImpl tensor)
-cdef int refuse_batched(TensorImpl tensor, str what) except -1
+cdef int refuse_batched(TensorImpl tensor, str call) except -1

@@ -241,10 +241,10 @@ cdef void track(TensorImpl tensor):
     track_reachable(tensor)
 
 
-cdef int refuse_batched(TensorImpl tensor, str what) except -1:
+cdef int refuse_batched(TensorImpl tensor, str call) except -1:
     """Refuse attributes that one example of many, inside of vmap, does not have."""
     if tensor.flags & BATCHED:
-        raise RuntimeError(f"vmap: {what} under vmap transform is not allowed: the tensor stands for one of many examples. Use func.grad() "
+        raise RuntimeError(f"vmap: {call} under vmap transform is not allowed: the tensor stands for one of many examples. Use func.grad() "
                            "or autograd.grad() for gradients, and do the rest outside of vmap.")
     return 0
 

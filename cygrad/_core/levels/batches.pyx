@@ -145,12 +145,12 @@ cdef list levels_of_batch(TensorImpl tensor):
     return levels
 
 
-def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
+def refuse_special(TensorImpl tensor not None, str call, error=RuntimeError):
     """Refuse to give away the values of a tensor without its tangent or derivative, or the values of one of many examples."""
-    refuse_batched(tensor, what)
-    refuse_lost_tangent(tensor, what, error)
+    refuse_batched(tensor, call)
+    refuse_lost_tangent(tensor, call, error)
     if tensor.flags & (FRESH | RETIRED) == FRESH:
-        raise error(f"Can't call {what} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "
+        raise error(f"Can't call {call} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "
                     "Use tensor.detach().")
 
 

@@ -34,7 +34,7 @@ cdef inline bint special_tensors() noexcept:
     return special_active != 0 and special_active != profiling_threads
 
 cdef bint is_profiling() noexcept
-cdef bint wants_operands() noexcept
+cdef bint observes_operands() noexcept
 cdef long long next_sequence_nr() noexcept
 cdef Py_ssize_t begin_event(object name, tuple operands, long long sequence_nr) except -1
 cdef Py_ssize_t begin_node(int kind, Node node, PyObject** grads) except -1

@@ -67,7 +67,7 @@ cdef int observe(Observer observer) except -1:
         profile = ThreadProfile.__new__(ThreadProfile)
         (<dict>state)[ThreadProfile] = profile
         current.profile = <PyObject*>profile
-    settle()        # or memory that only waiting results keep would be given back in the profile
+    settle()        # or memory that only pending results keep would be given back in the profile
     profile = <ThreadProfile>current.profile
     profile.end()
     profile.observer, profile.run = observer, observer.run
@@ -117,7 +117,7 @@ cdef long long next_sequence_nr() noexcept:
     return <long long>last_sequence_nr + 1 if grad_mode()[0] else -1
 
 
-cdef bint wants_operands() noexcept:
+cdef bint observes_operands() noexcept:
     """Say whether the observer of this thread, if it has one, looks at the operands of events."""
     return profiling_threads and is_profiling() and (<Observer>observation().observer).with_shapes
 

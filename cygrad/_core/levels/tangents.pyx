@@ -342,12 +342,12 @@ def without_tangent(TensorImpl tensor not None, Level level not None):
     return copy
 
 
-def refuse_tangent(TensorImpl tensor not None, str what, error=RuntimeError):
+def refuse_tangent(TensorImpl tensor not None, str call, error=RuntimeError):
     """Refuse to give away the values of a tensor without its tangent."""
-    refuse_lost_tangent(tensor, what, error)
+    refuse_lost_tangent(tensor, call, error)
 
 
-cdef int refuse_lost_tangent(TensorImpl tensor, str what, object error) except -1:
+cdef int refuse_lost_tangent(TensorImpl tensor, str call, object error) except -1:
     if special_active and visible_dual(tensor) is not None:
-        raise error(f"Can't call {what} on Tensor that has a tangent of forward mode, which would be lost. Use tensor.detach().")
+        raise error(f"Can't call {call} on Tensor that has a tangent of forward mode, which would be lost. Use tensor.detach().")
     return 0

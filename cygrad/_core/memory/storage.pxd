@@ -38,17 +38,17 @@ cdef class Storage:
     cdef readonly bint readonly
     cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
     cdef int exports        # NumPy arrays and others that can reach the memory without asking
-    cdef int slot           # its place among results that wait to be computed, from 1; else 0
+    cdef int slot           # its place among pending results, from 1; else 0
     cdef int counters       # besides its own that count changes of the memory: living borrowers of an owner; 1 of a borrower
     cdef void* writes       # of an owner: where and when its memory was written under several counters (writes.pxd), or NULL
     cdef cg_small small     # SMALL bytes and the padding
 
-cdef int waiting            # results that are not computed yet
+cdef int pending_count      # results that are not computed yet
 
 cdef inline void settle() noexcept:
     """Compute pending results: before each read and each change of the memory of tensors."""
-    if waiting:
-        upward.compute_waiting()
+    if pending_count:
+        upward.compute_pending()
 
 # Code that gives away an address calls this before, and may take it back.
 cdef void expose(Storage storage) noexcept

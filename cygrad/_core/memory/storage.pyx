@@ -168,7 +168,7 @@ cdef class Storage:
     """The memory behind one or more tensors."""
 
 
-cdef int waiting = 0
+cdef int pending_count = 0
 
 
 cdef void expose(Storage storage) noexcept:
@@ -186,7 +186,7 @@ cdef void unexpose(Storage storage) noexcept:
 cdef void release_memory(PyObject* object) noexcept:
     """Give back the memory of a dying Storage."""
     if (<Storage>object).slot:
-        upward.forget_waiting(<Storage>object)
+        upward.forget_pending(<Storage>object)
     if (<Storage>object).borrowed:
         (<Storage>(<Storage>object).owner).counters -= 1
     if (<Storage>object).writes is not NULL:
@@ -215,7 +215,7 @@ cdef Storage new_storage(size_t nbytes):
         count_live(<Py_ssize_t>nbytes)
     else:
         storage.data = <char*>allocate(nbytes)
-        if storage.data is NULL and upward.compute_waiting():      # pending results may have the last references to their operands
+        if storage.data is NULL and upward.compute_pending():      # pending results may have the last references to their operands
             storage.data = <char*>allocate(nbytes)
         if storage.data is NULL:
             raise out_of_memory(nbytes)

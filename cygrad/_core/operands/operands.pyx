@@ -119,7 +119,7 @@ cdef bint holds(double number, int dtype) noexcept:
 
 cdef object overflow_error(const Value* value, int dtype):
     return RuntimeError(f"value cannot be converted to type {DTYPES[dtype].spelling} without overflow: {python_number(value)} is outside "
-                        f"of what {dtypes[dtype]!r} holds")
+                        f"of the range of {dtypes[dtype]!r}")
 
 
 cdef TensorImpl tensor_of_number(const void* number, int dtype):

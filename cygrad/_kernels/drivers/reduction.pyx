@@ -294,7 +294,7 @@ cdef void combine_and_finish(const Plan* plan, intptr_t outer) noexcept nogil:
 
 cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
                        int out_dtype) noexcept nogil:
-    return fold(reduction, x, ndim, shape, reduced, output, out_dtype, NULL, 0)
+    return reduce_elements(reduction, x, ndim, shape, reduced, output, out_dtype, NULL, 0)
 
 
 cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
@@ -308,7 +308,8 @@ cdef int reduce_program(const cg_reduction* reduction, const Program* program, i
         last = end_of_pass(program, first, produced.stream, slot)
         if is_made(program, first, last, slot):
             produced.first, produced.last = first, last
-            if fold(reduction, &x, 1, &program.total, &reduced, output, reduction.out_dtype[program.dtype], &produced, program.cost):
+            if reduce_elements(reduction, &x, 1, &program.total, &reduced, output, reduction.out_dtype[program.dtype], &produced,
+                               program.cost):
                 return -1
         else:
             run_pass(program, first, last, threads)
@@ -363,8 +364,8 @@ cdef void choose_way(Plan* plan) noexcept nogil:
     plan.strips = (plan.width + plan.strip - 1) // plan.strip
 
 
-cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-              int out_dtype, const Made* produced, int cost) noexcept nogil:
+cdef int reduce_elements(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
+                         int out_dtype, const Made* produced, int cost) noexcept nogil:
     cdef Plan plan
     cdef char stack[ON_STACK * CG_LARGEST]
     cdef int d, threads

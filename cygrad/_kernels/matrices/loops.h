@@ -251,7 +251,7 @@ static void cg_write_pivots(intptr_t n, char *y, intptr_t stride, const void *pi
     cg_copy_vector(sizeof(int32_t), n, y, stride, pivots, wide ? sizeof(int64_t) : sizeof(int32_t));    /* the lower half comes first */
 }
 
-/* Read pivots, which anybody may have made up. Return whether each names a row, and, where they may, negative ones come in pairs. */
+/* Read pivots, which users may have made up. Return whether each names a row, and, where they may, negative ones come in pairs. */
 static int cg_read_pivots(intptr_t n, intptr_t rows, int32_t *pivots, const char *x, intptr_t stride, int pairs)
 {
     for (intptr_t i = 0; i < n; i++) memcpy(pivots + i, x + i * stride, sizeof(int32_t));

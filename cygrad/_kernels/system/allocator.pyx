@@ -35,7 +35,7 @@ cdef extern from *:
         void *start = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         return start == MAP_FAILED ? NULL : start;
     }
-    static void cg_want_huge_pages(void *start, size_t size) {
+    static void cg_advise_huge_pages(void *start, size_t size) {
     #ifdef MADV_HUGEPAGE
         madvise(start, size, MADV_HUGEPAGE);
     #else
@@ -46,7 +46,7 @@ cdef extern from *:
     static int cg_highest_bit(size_t n) { return 63 - __builtin_clzll((unsigned long long)n); }
     """
     void* cg_map(size_t size) noexcept
-    void cg_want_huge_pages(void* start, size_t size) noexcept
+    void cg_advise_huge_pages(void* start, size_t size) noexcept
     int munmap(void* start, size_t size) noexcept
     size_t cg_page_size() noexcept
     int cg_highest_bit(size_t n) noexcept
@@ -141,7 +141,7 @@ cdef void* map_block(size_t size) noexcept:
             munmap(start + head + size, HUGE_PAGE - head)
             start += head
     if start is not NULL:
-        cg_want_huge_pages(start, size)
+        cg_advise_huge_pages(start, size)
     return start
 
 

@@ -1,5 +1,5 @@
 """Choices and their reasons, for the standard library's logger `cygrad` at DEBUG."""
 
-# Have a function leave its note between two instructions of the main thread: handlers are anybody's code, which must not run within a
+# Have a function leave its note between two instructions of the main thread: handlers are foreign code, which must not run within a
 # loop. False: there was no room, ask again.
 cdef bint note_soon(int (*function)(void*) noexcept) noexcept nogil

@@ -235,13 +235,13 @@ def launcher_report() -> dict:
     `ignored` has the variables that hold something else.
     """
     report = {"launcher": None, "processes": None, "processes_variable": None, "cpus": None, "cpus_variable": None, "ignored": {}}
-    for launcher, variable, what, read in LAUNCHERS:
+    for launcher, variable, field, read in LAUNCHERS:
         text = os.environ.get(variable, "").strip()
         number = read(text) if text else None
         if text and number is None:
             report["ignored"][variable] = text
-        elif number is not None and report[what] is None:
-            report[what], report[f"{what}_variable"] = number, variable
+        elif number is not None and report[field] is None:
+            report[field], report[f"{field}_variable"] = number, variable
             report["launcher"] = report["launcher"] or launcher
     return report
 

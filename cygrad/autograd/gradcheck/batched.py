@@ -16,8 +16,8 @@ from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.data.creation import from_numpy
 from cygrad.tensor import Tensor
 
-_BACKWARD = ("gradcheck or gradgradcheck failed while testing batched gradient computation. The backward of what the function uses has to "
-             "work on a batch: if it cannot, give check_batched_grad=False.")
+_BACKWARD = ("gradcheck or gradgradcheck failed while testing batched gradient computation. The backward of each operator in the function "
+             "has to work on a batch: if it cannot, give check_batched_grad=False.")
 _FORWARD = ("gradcheck failed while testing batched gradient computation with forward-mode AD. The function has to work on a batch of "
             "tangents: if it cannot, give check_batched_forward_grad=False.")
 

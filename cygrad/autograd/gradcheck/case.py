@@ -70,7 +70,7 @@ class Case:
         parts = [f"{kind} {', '.join(map(str, range(len(positions))))} = {thing} {', '.join(map(str, positions))}"
                  for kind, thing, positions in (("input", "argument", self.input_positions), ("output", "result", self.output_positions))
                  if positions != tuple(range(len(positions)))]
-        return f"Only what requires a gradient has a number: {'; '.join(parts)}." if parts else ""
+        return f"Only tensors that require gradients have a number: {'; '.join(parts)}." if parts else ""
 
     def company(self, input: int) -> str:
         """Say which other arguments lie in the memory of an input, and so move with it."""

@@ -23,7 +23,7 @@ def check_zero_gradients(case: Case) -> None:
     """Check that backward gives zeros for weights of zero. Frees the graph of the outputs."""
     input = _input_with_gradient(case.outputs, case.inputs)
     if input is not None:
-        raise GradcheckError(f"backward not multiplied by grad_output: input {input} gets a gradient where that of every output is zero")
+        raise GradcheckError(f"backward not multiplied by grad_output: input {input} gets a gradient where all grad_outputs are zero")
 
 
 def _input_with_gradient(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> int | None:

@@ -16,11 +16,11 @@ from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 FOLDER = stubs.PACKAGE.parent / "docs" / "api"
 ABOUT = """\
-These pages are written by `python -m cygrad.operators`, from the declarations. What takes `dim` takes `axis`, too, and with `keepdim`
+These pages are written by `python -m cygrad.operators`, from the declarations. Functions of `dim` take `axis`, too, and with `keepdim`
 `keepdims`. Factories, random numbers, autograd and the rest explain themselves: `help(cygrad.zeros)`."""
 FORMULAS = """\
 Elementwise operators, the rows of `cygrad/ops/elementwise.py`. `x`, or `a` and `b`, are the operands, `y` is the result, and `dx`, `da`,
-`db` are what a backward multiplies the gradient by. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
+`db` are the factors of the gradient in a backward. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
 place. Where a namespace (`special`, `nn.functional`) is named beside it, it has a function of the same name."""
 FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " Method in place only.", (False, False): " No method."}
 KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "float", "c": "complex"}

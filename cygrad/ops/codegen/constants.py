@@ -21,7 +21,7 @@ def dtypes_text() -> str:
         *(f"typedef struct {{ uint{8 * row.itemsize}_t bits; }} {row.c_type};" for row in rows if row.is_opaque),
         "typedef union { " + " ".join(f"{row.c_type} {row.name}_;" for row in rows) + " } cg_number;",
         f"enum {{ CG_LARGEST = {LARGEST} }};",
-        "/* Bytes of what is computed in, of numbers that are stored only. */",
+        "/* Bytes of the numbers that loops compute in, where dtypes are stored only. */",
         f"enum {{ CG_WIDENED = {max(dtype_row(row.loops).itemsize for row in rows if row.loops)} }};",
         *(constants("signed char", name, (NUMBER[other(row)] for row in rows)) for name, other in
           (("real", lambda row: row.real or row.name), ("complex", lambda row: COMPLEX_OF.get(row.name, row.name)),
@@ -30,7 +30,7 @@ def dtypes_text() -> str:
         constants("char", "kind", (f"'{row.kind}'" for row in rows)),
         *(constants("char", name, (int(getattr(row, name)) for row in rows)) for name in
           ("rank", "is_differentiable", "is_floating_point", "is_complex", "is_integer", "is_index", "is_opaque")),
-        "/* What two dtypes have in common, or CG_REFUSED. */",
+        "/* The common dtype of two, or CG_REFUSED. */",
         "enum { CG_REFUSED = -2 };",
         "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {",
         *("    {" + ", ".join(line) + "}," for line in promoted), "};",

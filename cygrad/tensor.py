@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import CodeType, FunctionType
@@ -19,7 +20,7 @@ from cygrad._core.exchange.aliases import as_instance
 from cygrad._core.graph.handles import HookTable, RemovableHandle, hook_table, register, register_among, set_hook_table
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.rules import RuleOp, record_rule, rule_op
-from cygrad._core.graph.tensor import set_tensor_type
+from cygrad._core.graph.tensor import product_of_scipy, set_tensor_type
 from cygrad._core.levels import batches, tangents
 from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
@@ -232,6 +233,9 @@ class Tensor(TensorBase):
         return memory_of(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        product = product_of_scipy(sys._getframe().f_back)
+        if product is not None:     # SciPy leaves it to factors that are objects; in `dot` it looks whether they have dims
+            return np.array(None if product == "__matmul__" else [None], object)
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad.numpy_functions import choices as choices
+from cygrad.numpy_functions import editing as editing
 from cygrad.numpy_functions import elements as elements
 from cygrad.numpy_functions import matrices as matrices
+from cygrad.numpy_functions import polynomials as polynomials
 from cygrad.numpy_functions import products as products
+from cygrad.numpy_functions import quantiles as quantiles
+from cygrad.numpy_functions import ranges as ranges
 from cygrad.numpy_functions import reductions as reductions
+from cygrad.numpy_functions import samples as samples
+from cygrad.numpy_functions import sets as sets
 from cygrad.numpy_functions import shapes as shapes
+from cygrad.numpy_functions import statistics as statistics
 from cygrad.numpy_functions import transforms as transforms
-from cygrad.numpy_functions.rows import ROWS, refusal
+from cygrad.numpy_functions.rows import ROWS, arrays, refusal, values
 
 # Their answers are no numbers that have a derivative: yes or no, a dtype, text. So they are asked of values alone.
 QUESTIONS = frozenset({
     np.allclose, np.array_equal, np.array_equiv, np.iscomplexobj, np.isrealobj, np.shares_memory, np.may_share_memory,
-    np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.array_repr, np.array_str, np.array2string})
+    np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.array_repr, np.array_str, np.array2string, np.einsum_path})
 # They make arrays, or files: as `np.asarray` does, which NumPy does not dispatch. SciPy calls the first three on results of functions.
 CONVERSIONS = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d, np.save, np.savez, np.savez_compressed, np.savetxt})
 
@@ -36,16 +44,3 @@ def call(function: Any, types: Iterable[type], arguments: tuple[Any, ...], keywo
     if function in CONVERSIONS:
         return function(*arrays(arguments, np.asarray), **arrays(keywords, np.asarray))
     raise refusal(function)
-
-
-def values(tensor: Any) -> np.ndarray:
-    return tensor.detach().numpy()
-
-
-def arrays(tree: Any, convert: Callable[[Any], np.ndarray]) -> Any:
-    """Return arguments with arrays in the place of tensors."""
-    if isinstance(tree, TensorImpl):
-        return convert(tree)
-    if isinstance(tree, dict):
-        return {key: arrays(value, convert) for key, value in tree.items()}
-    return type(tree)([arrays(value, convert) for value in tree]) if type(tree) in (list, tuple) else tree

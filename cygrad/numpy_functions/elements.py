@@ -9,7 +9,10 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.numpy_functions.rows import numpy_dtype, operand, promoted, row
+from cygrad._core.memory.storage import dtype_by_name
+from cygrad._core.operands.arrays import from_array
+from cygrad.numpy_functions.reductions import precise
+from cygrad.numpy_functions.rows import arrays, check_device, numpy_dtype, operand, operands, promoted, row
 from cygrad.operators import comparison, masking, new_tensors, sorting
 from cygrad.operators._language.arguments import integers
 
@@ -96,6 +99,49 @@ row(np.sort)(_sorting(0))
 row(np.argsort)(_sorting(1))
 
 
+@row(np.lexsort)
+def lexsort(keys: Any, axis: int = -1) -> Tensor:
+    """Places in the order of the last key, of equal ones in the order of the key before it: stable sorts, by the first key first."""
+    several = operands(keys)
+    if not several:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if any(key.shape != several[0].shape for key in several):
+        raise ValueError("all keys need to be the same shape")
+    order = None
+    for key in several:
+        key = key if key.ndim else key.reshape(1)
+        order = key.argsort(axis) if order is None else order.gather(axis, key.gather(axis, order).argsort(axis))
+    return order.reshape(several[0].shape)  # type: ignore[union-attr]
+
+
+def _parting(which: int) -> Callable[..., Tensor]:
+    """Return values or places in order: then any element has the smaller ones before it, and the larger ones behind it."""
+    def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+        if kind != "introselect":
+            raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
+        a = operand(a)
+        size = a.numel() if axis is None else a.shape[normalized_dim(axis, a.ndim)] if a.ndim else 1
+        for rank in integers(kth.tolist() if hasattr(kth, "tolist") else kth):
+            if not -size <= rank < size:
+                raise ValueError(f"kth(={rank}) out of bounds ({size})")
+        return _sorting(which)(a, axis)
+
+    return partition
+
+
+row(np.partition)(_parting(0))
+row(np.argpartition)(_parting(1))
+
+
+@row(np.sort_complex)
+def sort_complex(a: Any) -> Tensor:
+    """In the order of real parts, of equal ones in the order of imaginary parts; small integers are single numbers then."""
+    a = operand(a)
+    if not a.is_complex():
+        return a.sort(-1).values.to(dtype_by_name["complex64" if a.dtype.itemsize < 4 and a.dtype.is_integer else "complex128"])
+    return a.take_along_dim(lexsort((a.imag, a.real)), -1)
+
+
 @row(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
     a, v = promoted(a, v)
@@ -124,6 +170,28 @@ row(np.iscomplex)(lambda x: ~operand(x).isreal())
 row(np.round, np.around)(lambda a, decimals=0: operand(a).round(decimals=decimals))
 row(np.fix)(lambda x: operand(x).trunc())
 row(np.nan_to_num)(lambda x, nan=0.0, posinf=None, neginf=None: operand(x).nan_to_num(nan, posinf, neginf))
+
+
+@row(np.divmod)
+def divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    return np.floor_divide(x1, x2), np.remainder(x1, x2)
+
+
+@row(np.modf)
+def modf(x: Any) -> tuple[Tensor, Tensor]:
+    """The fraction and the whole number, both with the sign of x."""
+    x = precise(operand(x), None)
+    whole = x.trunc()
+    return (x - whole).masked_fill(x.isinf(), 0).copysign(x), whole
+
+
+@row(np.spacing)
+def spacing(x: Any) -> Tensor:
+    """The distance to the next number that is farther from 0, with the sign of x."""
+    x = precise(operand(x), None)
+    return x.nextafter(x.new_full((), np.inf).copysign(x)) - x
+
+
 row(np.sinc)(lambda x: operand(x).sinc())
 row(np.real)(lambda val: operand(val).real)
 
@@ -138,6 +206,49 @@ def imag(val: Any) -> Tensor:
 def angle(z: Any, deg: bool = False) -> Tensor:
     result = operand(z).angle()
     return result.rad2deg() if deg else result
+
+
+@row(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Tensor:
+    a = operand(a)
+    if not a.is_complex():
+        return a
+    largest = float(np.finfo(a.dtype.name).eps) * tol if tol > 1 else tol
+    return a.real if bool((a.detach().imag.abs() < largest).all()) else a
+
+
+if hasattr(np, "astype"):       # from NumPy 2.1 on
+    @row(np.astype)
+    def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Tensor:
+        check_device(device)
+        return operand(x).to(numpy_dtype(dtype), copy=bool(copy))
+
+
+# ----- Numbers of places and of bits: NumPy computes integers, which have no derivative -----
+@row(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Tensor:
+    indices = arrays(multi_index)
+    return from_array(np.asarray(np.ravel_multi_index(tuple(indices), dims, mode, order)))
+
+
+@row(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Tensor, ...]:
+    return tuple(from_array(np.array(places)) for places in np.unravel_index(arrays(indices), shape, order))
+
+
+@row(np.bitwise_count)
+def bitwise_count(x: Any) -> Tensor:
+    return from_array(np.asarray(np.bitwise_count(arrays(operand(x)))))
+
+
+@row(np.packbits)
+def packbits(a: Any, axis: Any = None, bitorder: Any = "big") -> Tensor:
+    return from_array(np.packbits(arrays(a), axis, bitorder))
+
+
+@row(np.unpackbits)
+def unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: Any = "big") -> Tensor:
+    return from_array(np.unpackbits(arrays(a), axis, count, bitorder))
 
 
 # ----- Like others -----

@@ -10,6 +10,8 @@ import numpy as np
 from cygrad._core.graph.tensor import tensor_class
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad.numpy_functions.rows import ROWS, is_integer, numpy_dtype, operand, row
+from cygrad.operators._language.narrow_floats import rounded_once
+from cygrad.operators.joining import cat
 from cygrad.operators.masking import where as chosen
 from cygrad.ops import REDUCTIONS
 
@@ -74,6 +76,84 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     return reduced(tensor_class().nansum, a, axis, keepdims, dtype=widest(a, dtype))
 
 
+# ----- Beside NaN -----
+def _instead_of_nan(a: Any, value: float) -> tuple[Tensor, Tensor]:
+    """Return a tensor with a value in the place of NaN, and where NaN is."""
+    a = operand(a)
+    missing = a.isnan()
+    return (a.masked_fill(missing, value) if a.dtype.is_differentiable else a), missing
+
+
+def _beside_nan(name: str, neutral: float) -> Callable[..., Tensor]:
+    """Return the row of a reduction, or of a scan, in which NaN counts as another number."""
+    function = ROWS[getattr(np, name)].function
+
+    def product(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        return function(_instead_of_nan(a, neutral)[0], axis, dtype, keepdims, initial, where)
+
+    def running(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+        return function(_instead_of_nan(a, neutral)[0], axis, dtype)
+
+    return running if name.startswith("cum") else product
+
+
+def _extremum_beside_nan(name: str, least: float) -> Callable[..., Tensor]:
+    """Return the row of an extremum: NaN where all are NaN, unless an initial value is one of the elements."""
+    function = ROWS[getattr(np, name)].function
+
+    def extremum(a: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        others, missing = _instead_of_nan(a, least)
+        result = function(others, axis, keepdims=keepdims, initial=initial, where=where)
+        if initial is not None or not result.dtype.is_differentiable:
+            return result
+        return result.masked_fill(reduced(tensor_class().all, missing, axis, keepdims), np.nan)
+
+    return extremum
+
+
+def _place_beside_nan(name: str, least: float) -> Callable[..., Tensor]:
+    place = _place(name)
+
+    def place_beside_nan(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+        others, missing = _instead_of_nan(a, least)
+        if missing.numel() and bool(np.all(missing, axis).any()):
+            raise ValueError("All-NaN slice encountered")
+        return place(others, axis, keepdims=keepdims)
+
+    return place_beside_nan
+
+
+def _of_real_dtype(name: str, a: Tensor, dtype: Any) -> Tensor:
+    """Return a tensor in the dtype that a variance is computed in, which must hold its numbers."""
+    requested = numpy_dtype(dtype)
+    if requested is not None and a.is_complex() and not requested.is_complex:
+        raise TypeError(f"np.{name} of complex numbers is not supported with dtype={dtype}: leave it out, and convert the result")
+    return precise(a, dtype)
+
+
+def _spread_beside_nan(name: str, root: bool) -> Callable[..., Tensor]:
+    @rounded_once
+    def formula(a: Tensor, axis: Axis, keepdims: bool, degrees_less: float) -> Tensor:
+        missing = a.isnan()
+        total, count = tensor_class().sum, reduced(tensor_class().sum, ~missing, axis, True)
+        mean = reduced(total, a.masked_fill(missing, 0), axis, True) / count
+        differences = (a - mean).masked_fill(missing, 0)
+        squares = reduced(total, differences.abs().square() if a.is_complex() else differences.square(), axis, True)
+        degrees = (count - degrees_less).to(squares.dtype)
+        result = squares / degrees.masked_fill(degrees <= 0, np.nan)
+        if root:        # whose slope at 0 counts as 0
+            result = chosen(squares == 0, result, result.masked_fill(squares == 0, 1).sqrt())
+        return result if keepdims or axis == () else result.squeeze(axis) if axis is not None else result.reshape(())
+
+    def spread(a: Any, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *, correction: float | None = None,
+               ) -> Tensor:
+        if correction is not None and ddof:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        return formula(_of_real_dtype(name, operand(a), dtype), axis, keepdims, correction or ddof)
+
+    return spread
+
+
 @row(np.count_nonzero)
 def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     return reduced(tensor_class().sum, operand(a).bool(), axis, keepdims)
@@ -99,6 +179,11 @@ def _place(name: str) -> Callable[..., Tensor]:
 
 row(np.argmax)(_place("argmax"))
 row(np.argmin)(_place("argmin"))
+row(np.nanargmax)(_place_beside_nan("argmax", -np.inf))
+row(np.nanargmin)(_place_beside_nan("argmin", np.inf))
+row(np.nanmax)(_extremum_beside_nan("max", -np.inf))
+row(np.nanmin)(_extremum_beside_nan("min", np.inf))
+row(np.nanprod)(_beside_nan("prod", 1))
 
 
 # ----- Statistics -----
@@ -117,11 +202,8 @@ def _spread(name: str) -> Callable[..., Tensor]:
                ) -> Tensor:
         if correction is not None and ddof:
             raise ValueError("ddof and correction can't be provided simultaneously.")
-        a = operand(a)
-        requested = numpy_dtype(dtype)
-        if requested is not None and a.is_complex() and not requested.is_complex:
-            raise TypeError(f"np.{name} of complex numbers is not supported with dtype={dtype}: leave it out, and convert the result")
-        return reduced(getattr(tensor_class(), name), precise(a, dtype), axis, keepdims, correction=correction or ddof)
+        a = _of_real_dtype(name, operand(a), dtype)
+        return reduced(getattr(tensor_class(), name), a, axis, keepdims, correction=correction or ddof)
 
     return spread
 
@@ -143,6 +225,10 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     return (result, total) if returned else result
 
 
+row(np.nanvar)(_spread_beside_nan("nanvar", False))
+row(np.nanstd)(_spread_beside_nan("nanstd", True))
+
+
 # ----- Along an axis -----
 def _running(name: str) -> Callable[..., Tensor]:
     def running(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
@@ -155,6 +241,33 @@ def _running(name: str) -> Callable[..., Tensor]:
 
 row(np.cumsum)(_running("cumsum"))
 row(np.cumprod)(_running("cumprod"))
+
+
+row(np.nancumsum)(_beside_nan("cumsum", 0))
+row(np.nancumprod)(_beside_nan("cumprod", 1))
+
+
+def _from_the_start(name: str, start: int) -> Callable[..., Tensor]:
+    running = ROWS[getattr(np, name)].function
+
+    def cumulative(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
+        x = operand(x)
+        if axis is None:
+            if x.ndim != 1:
+                raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+            axis = 0
+        result = running(x.unsqueeze(0) if not x.ndim else x, axis, dtype)
+        if not include_initial:
+            return result
+        shape = [1 if dim == axis % x.ndim else size for dim, size in enumerate(x.shape)]
+        return cat([result.new_full(shape, start), result], axis)
+
+    return cumulative
+
+
+if hasattr(np, "cumulative_sum"):       # from NumPy 2.1 on
+    row(np.cumulative_sum)(_from_the_start("cumsum", 0))
+    row(np.cumulative_prod)(_from_the_start("cumprod", 1))
 
 
 @row(np.diff)

@@ -52,6 +52,10 @@ class Row:
         return inspect.signature(self.function).parameters
 
     @cached_property
+    def takes_any_name(self) -> bool:
+        return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in self.honoured.values())
+
+    @cached_property
     def positional(self) -> tuple[str, ...]:
         """The names of arguments by their place: none where any number is taken."""
         kinds = [parameter.kind for parameter in self.parameters.values()]
@@ -69,7 +73,7 @@ class Row:
             if parameter is not None and name == "out":
                 out = value
             elif parameter is None or not is_default(value, parameter.default):
-                if name not in self.honoured:
+                if name not in self.honoured and not self.takes_any_name:
                     raise TypeError(f"{name_of(self.numpy)} is not supported on cygrad tensors with {name}: leave it out, or call it on "
                                     "tensor.detach().numpy()")
                 by_name[name] = value
@@ -159,6 +163,20 @@ def promoted(*values: Any) -> list[Tensor]:
     return [tensor.to(common) for tensor in tensors]
 
 
+def values(tensor: Any) -> np.ndarray:
+    """Return the elements as an array, of a tensor with a history as well: for answers that have no derivative."""
+    return tensor.detach().numpy()
+
+
+def arrays(tree: Any, convert: Callable[[Any], np.ndarray] = values) -> Any:
+    """Return arguments with arrays in the place of tensors."""
+    if isinstance(tree, TensorImpl):
+        return convert(tree)
+    if isinstance(tree, dict):
+        return {key: arrays(value, convert) for key, value in tree.items()}
+    return type(tree)([arrays(value, convert) for value in tree]) if type(tree) in (list, tuple) else tree
+
+
 def is_integer(value: Any) -> bool:
     return isinstance(value, int | np.integer)
 
@@ -166,6 +184,11 @@ def is_integer(value: Any) -> bool:
 def numpy_dtype(dtype: Any) -> DType | None:
     """Return a `dtype=` argument as NumPy reads it, of which `float` is double."""
     return dtype if dtype is None or isinstance(dtype, DType) else resolve_dtype(np.dtype(dtype))
+
+
+def check_device(device: Any) -> None:
+    if device not in (None, "cpu"):
+        raise ValueError(f"Device not understood. Only \"cpu\" is allowed, but received: {device}")
 
 
 def cast(tensor: Any, dtype: Any, casting: str) -> Any:

@@ -241,6 +241,15 @@ row(np.vsplit)(lambda ary, indices_or_sections: [*operand(ary).vsplit(indices_or
 row(np.dsplit)(lambda ary, indices_or_sections: [*operand(ary).dsplit(indices_or_sections)])
 
 
+if hasattr(np, "unstack"):      # from NumPy 2.1 on
+    @row(np.unstack)
+    def unstack(x: Any, *, axis: int = 0) -> tuple[Tensor, ...]:
+        x = operand(x)
+        if not x.ndim:
+            raise ValueError("Input array must be at least 1-d.")
+        return tuple(x.unbind(axis))
+
+
 @row(np.meshgrid)
 def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     return joining.meshgrid(*[operand(x).ravel() for x in xi], indexing=indexing)  # type: ignore[arg-type]

@@ -1,51 +1,71 @@
-"""NumPy's ufuncs called on tensors: those that are operators here go on the tape, all others raise."""
+"""NumPy's ufuncs called on tensors: those that are operators here go on the tape, all others raise. SciPy's special ones likewise."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cygrad._core.compute.products import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
+from cygrad.numpy_functions import ufunc_methods
 from cygrad.numpy_functions.dispatch import ROWS
-from cygrad.numpy_functions.rows import delivered, refusal, refuse_out
-from cygrad.operators import find
-from cygrad.ops import ELEMENTWISE, REDUCTIONS
+from cygrad.numpy_functions.rows import arrays, delivered, operand, refusal, refuse_out
+from cygrad.operators import find, modules_of
+from cygrad.operators._written import registry
+from cygrad.ops import ELEMENTWISE
 
 _NAMES = {getattr(np, row.numpy): name for name, row in ELEMENTWISE.items() if row.numpy}
-_REDUCTIONS = {getattr(np, row.ufunc): name for name, row in REDUCTIONS.items() if row.ufunc}
 
 
 def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Compute a ufunc of which an input or output is a tensor."""
+    """Compute a ufunc, or one of its methods, of which an input or output is a tensor."""
     outputs = keywords.pop("out", ())
-    if any(output is not None and not isinstance(output, TensorImpl) for output in outputs):
+    targets = inputs[:1] if method == "at" else outputs
+    if any(target is not None for target in targets) and not any(isinstance(target, TensorImpl) for target in targets):
         refuse_out(ufunc, inputs)
-        plain = tuple(value.numpy() if isinstance(value, TensorImpl) else value for value in inputs)
-        return getattr(ufunc, method)(*plain, out=outputs, **keywords)
+        options = {"out": outputs} if outputs else {}
+        return getattr(ufunc, method)(*arrays(inputs, np.asarray), **options, **keywords)
     keywords = {name: value for name, value in keywords.items() if not (name == "where" and value is True)}
-    if ufunc is np.matmul and method == "__call__":
-        inputs = promoted_factors(*inputs)
-    name = _operator_name(ufunc)
-    if method == "__call__" and name is not None and not keywords:
-        return getattr(tensor_class(), name)(*inputs, **({"out": outputs[0]} if outputs else {}))
-    row = ROWS.get(ufunc) if method == "__call__" else None
-    if row is not None:
-        result = row(inputs, keywords)
+    function = operator_of(ufunc)
+    if method != "__call__":
+        compute = ufunc_methods.METHODS.get(method)
+        if function is None or compute is None or not compute.takes(ufunc, keywords):
+            raise refusal(ufunc, f".{method}", keywords)
+        result = compute(ufunc, *inputs, **keywords)
         return delivered(ufunc, result, outputs) if outputs else result
-    if ufunc is np.divmod and method == "__call__" and not keywords and not outputs:
-        return tensor_class().floor_divide(*inputs), tensor_class().remainder(*inputs)
-    if method == "reduce" and ufunc in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:
-        dim = keywords.pop("axis", 0)
-        reduction = getattr(tensor_class(), _REDUCTIONS[ufunc])
-        return reduction(inputs[0], dim, keepdim=bool(keywords.get("keepdims")), dtype=keywords.get("dtype"))
-    raise refusal(ufunc, "" if method == "__call__" else f".{method}", keywords)
+    if function is None or (keywords and ufunc not in ROWS):
+        raise refusal(ufunc, "", keywords)
+    if ufunc in ROWS:
+        result = ROWS[ufunc](inputs, keywords)
+    elif outputs:
+        return function(*inputs, out=outputs[0])
+    else:
+        return function(*inputs)
+    if len(outputs) > 1:
+        return tuple(each if out is None else delivered(ufunc, each, out) for each, out in zip(result, outputs, strict=True))
+    return delivered(ufunc, result, outputs) if outputs else result
 
 
-def _operator_name(ufunc: np.ufunc) -> str | None:
-    """Return the operator that stands for a ufunc of NumPy's; other libraries have ufuncs of the same names."""
-    if ufunc in _NAMES:
-        return _NAMES[ufunc]
-    name = ufunc.__name__       # operators that are no rows are declared by NumPy's name
-    return name if getattr(np, name, None) is ufunc and find(name) is not None else None
+def operator_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """Return the function of tensors that stands for a ufunc of NumPy's or SciPy's; other libraries have ufuncs of the same names."""
+    if ufunc is np.matmul:
+        return lambda a, b, **keywords: tensor_class().matmul(*promoted_factors(a, b), **keywords)
+    name = _NAMES.get(ufunc)
+    if name is None and getattr(np, ufunc.__name__, None) is ufunc and find(ufunc.__name__) is not None:
+        name = ufunc.__name__       # operators that are no rows of elementwise functions are declared by NumPy's name
+    if name is not None:
+        return getattr(tensor_class(), name)
+    return ROWS.get(ufunc) or _special(ufunc)
+
+
+def _special(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """Return the operator of `cygrad.special` with the name of a ufunc of `scipy.special`."""
+    name = ufunc.__name__
+    if getattr(sys.modules.get("scipy.special"), name, None) is not ufunc or f"special_{name}" not in modules_of(registry.SPECIAL):
+        return None
+    from cygrad import special
+    function = getattr(special, name)
+    return lambda *inputs, **keywords: function(*(x if isinstance(x, int | float) else operand(x) for x in inputs), **keywords)

@@ -73,6 +73,8 @@ def test_functions_of_scipy_name_scipy():
     assert len(ufuncs) > 100
     x = cg.ones(2, dtype=cg.float64)
     for name, ufunc in ufuncs:
+        if hasattr(cg.special, name):
+            continue        # an operator
         message = refused_words(lambda ufunc=ufunc: ufunc(*[x] * ufunc.nin))
         assert message is not None, name
         if "is not supported on cygrad tensors" in message:
@@ -80,5 +82,5 @@ def test_functions_of_scipy_name_scipy():
         check_names(message)
     with pytest.raises(TypeError, match=r"^scipy\.special\.jv is not supported on .*: call it on tensor\.detach\(\)\.numpy\(\)$"):
         special.jv(x, x)
-    with pytest.raises(TypeError, match=r"^scipy\.special\.erf is not supported .*, or use tensor\.erf\(\.\.\.\)$"):
-        special.erf(x)
+    with pytest.raises(TypeError, match=r"^scipy\.special\.cbrt is not supported .*: call it on tensor\.detach\(\)\.numpy\(\)"):
+        special.cbrt(x)

@@ -12,7 +12,7 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.operands.arrays cimport refuse_sparse, values_of
+from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
 
@@ -162,7 +162,10 @@ cdef class TensorBase(TensorImpl):
     def __matmul__(left, right):
         if is_factor(left) and is_factor(right):
             return matmul(left, right)
-        refuse_sparse(right)
+        if is_sparse(right):
+            return left._times_sparse(right.T, -1)
+        if is_sparse(left):
+            return right._times_sparse(left, -min(right.ndim, 2))
         return NotImplemented
 
     def __richcmp__(self, other, int comparison):

@@ -15,6 +15,7 @@ from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose,
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_itemsize
 
+import sys
 import warnings
 import weakref
 
@@ -50,6 +51,15 @@ def set_tensor_type(type cls not None):
     cg_recycle_tensor(cls)
     cg_inherit_dealloc(cls.__base__)
     cg_shorten_dealloc(cls)
+
+
+cpdef object product_of_scipy(object frame):
+    """Return the name of the method, "__matmul__" or "dot", in which SciPy multiplies a sparse matrix in a frame; None in other frames."""
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("scipy.sparse._"):
+        if frame.f_code.co_name in ("__matmul__", "dot"):
+            return frame.f_code.co_name
+        frame = frame.f_back
+    return None
 
 
 def tensor_class():
@@ -345,6 +355,8 @@ cdef class TensorImpl:
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef int d, itemsize = cg_itemsize[self.dtype_nr]
         cdef Py_ssize_t* strides
+        if product_of_scipy(sys._getframe()) is not None:
+            raise BufferError("SciPy leaves the product of a sparse matrix and a tensor to the tensor, and needs no buffer")
         refuse_batched(self, "the buffer protocol")
         if special_active:
             upward.refuse_special(self, "the buffer protocol", BufferError)

@@ -10,5 +10,6 @@ cdef object bits_of(TensorImpl tensor)
 cdef TensorImpl tensor_of_array(object array)
 cdef TensorImpl tensor_of_bits(object array, int dtype)
 cdef object foreign_operand(object argument)
+cpdef bint is_sparse(object value)
 cpdef object refuse_sparse(object value)
 cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept

@@ -219,11 +219,16 @@ def readable(numpy.ndarray array not None):
     return array if fits else array.astype(array.dtype.newbyteorder("="), order="C")
 
 
+cpdef bint is_sparse(object value):
+    """Say whether a value is a sparse matrix or array of SciPy's."""
+    return str(type(value).__module__).startswith("scipy.sparse") and hasattr(value, "toarray")
+
+
 cpdef object refuse_sparse(object value):
     """Refuse a sparse matrix of SciPy's, which NumPy would take for an object, or a sequence of rows."""
-    if str(type(value).__module__).startswith("scipy.sparse") and hasattr(value, "toarray"):
-        raise TypeError(f"a {type(value).__name__} is no operand: there are no sparse tensors. Give its toarray(), or compute with an "
-                        "array: A @ t.detach().numpy()")
+    if is_sparse(value):
+        raise TypeError(f"a {type(value).__name__} is no operand: there are no sparse tensors. Give its toarray(), or multiply by @: "
+                        "A @ t and t @ A are tensors")
 
 
 cdef object foreign_operand(object argument):

@@ -219,6 +219,8 @@ METHODS: dict[str, str] = {
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
+    "cygrad.operators.sparse_products":
+        "_product_along _times_sparse",
     "cygrad.operators.spectra":
         "svd",
     "cygrad.operators.splitting":
@@ -292,6 +294,8 @@ RULES: dict[str, str] = {
         "linalg_solve_triangular solved_by_factors inverted cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
+    "cygrad.operators.sparse_products":
+        "product_along",
     "cygrad.operators.spectra":
         "linalg_eigh linalg_eig linalg_svd",
     "cygrad.operators.splitting":

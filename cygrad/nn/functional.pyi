@@ -5,11 +5,47 @@ Written by hand down to the line that says so; `python -m cygrad.operators` writ
 
 from builtins import bool as _bool
 from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
 from typing import Literal
 
 from cygrad.tensor import Tensor
+from cygrad.typing import Ints, Number
 
 # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+    dilation: Ints = 1, groups: _int = 1,
+) -> Tensor: ...
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+    dilation: Ints = 1, groups: _int = 1,
+) -> Tensor: ...
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+    dilation: Ints = 1, groups: _int = 1,
+) -> Tensor: ...
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor: ...
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1,
+) -> Tensor: ...
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1,
+) -> Tensor: ...
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1,
+) -> Tensor: ...
+def pad(
+    input: Tensor, pad: Sequence[_int], mode: Literal['constant', 'reflect', 'replicate', 'circular'] = 'constant',
+    value: Number | None = None,
+) -> Tensor: ...
+def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor: ...
+def fold(
+    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1,
+) -> Tensor: ...
 def tanh(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
 def tanh_(input: Tensor) -> Tensor: ...
 def sigmoid(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor: ...

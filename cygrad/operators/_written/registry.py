@@ -6,6 +6,8 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.conjugation":
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_real_copy view_as_complex view_as_complex_copy real "
         "imag complex polar",
+    "cygrad.operators.convolutions":
+        "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution",
     "cygrad.operators.copies":
         "clone detach detach_copy copy_ fill_ zero_ resize_ resize_as_ set_",
     "cygrad.operators.determinants":
@@ -38,6 +40,8 @@ FUNCTIONS: dict[str, str] = {
         "dist",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
+    "cygrad.operators.padding":
+        "constant_pad_nd",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
     "cygrad.operators.random_fills":
@@ -123,6 +127,13 @@ SIGNAL_WINDOWS: dict[str, str] = {
 }
 
 NN_FUNCTIONAL: dict[str, str] = {
+    "cygrad.operators.convolutions":
+        "nn_functional_conv1d nn_functional_conv2d nn_functional_conv3d nn_functional_conv_tbc nn_functional_conv_transpose1d "
+        "nn_functional_conv_transpose2d nn_functional_conv_transpose3d",
+    "cygrad.operators.padding":
+        "nn_functional_pad",
+    "cygrad.operators.patches":
+        "nn_functional_unfold nn_functional_fold",
     "cygrad.operators.elementwise":
         "nn_functional_tanh nn_functional_tanh_ nn_functional_sigmoid nn_functional_sigmoid_ nn_functional_softplus "
         "nn_functional_softplus_ nn_functional_relu nn_functional_relu_ nn_functional_gelu nn_functional_gelu_ nn_functional_silu "
@@ -140,6 +151,8 @@ METHODS: dict[str, str] = {
         "isclose allclose equal",
     "cygrad.operators.conjugation":
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex",
+    "cygrad.operators.convolutions":
+        "_convolve _spread_kernels _sum_kernels",
     "cygrad.operators.copies":
         "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
     "cygrad.operators.determinants":
@@ -172,6 +185,8 @@ METHODS: dict[str, str] = {
         "dist",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
+    "cygrad.operators.patches":
+        "_take_columns _add_columns",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
     "cygrad.operators.random_fills":
@@ -220,6 +235,8 @@ PROPERTIES: dict[str, str] = {
 RULES: dict[str, str] = {
     "cygrad.operators.conjugation":
         "view_as_real view_as_complex",
+    "cygrad.operators.convolutions":
+        "convolve spread_kernels sum_kernels",
     "cygrad.operators.copies":
         "clone convert alias enter copy fill zero",
     "cygrad.operators.determinants":
@@ -248,6 +265,10 @@ RULES: dict[str, str] = {
         "linalg_vector_norm",
     "cygrad.operators.orthogonal":
         "linalg_qr linalg_householder_product ormqr",
+    "cygrad.operators.padding":
+        "constant_pad_nd",
+    "cygrad.operators.patches":
+        "take_columns add_columns",
     "cygrad.operators.products":
         "matmul addmm baddbmm",
     "cygrad.operators.rearranging":

@@ -18,6 +18,7 @@ from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType
 from cygrad.device import device
 from cygrad.operators._language.arguments import ValuesAndIndices
+from cygrad.operators.bands import Band
 from cygrad.operators.determinants import SignAndLogarithm
 from cygrad.operators.factorizations import LUParts
 from cygrad.operators.orthogonal import Geqrf, OlderQR
@@ -166,6 +167,7 @@ class TensorBase:
     # ----- Given by the Python layer -----
 
     # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+    def _banded(self, dim: _int, band: Band) -> Tensor: ...
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False,
     ) -> Tensor: ...
@@ -285,6 +287,7 @@ class TensorBase:
         self, p: _float | str | None = 'fro', dim: Dims = None, keepdim: _bool = False, out: Tensor | None = None,
         dtype: DTypeLike | None = None, *, axis: Dims = None, keepdims: _bool = False,
     ) -> Tensor: ...
+    def _places_of_largest(self, bands: tuple[Band, ...]) -> Tensor: ...
     def untyped_storage(self) -> UntypedStorage: ...
     def storage(self) -> TypedStorage: ...
     @overload

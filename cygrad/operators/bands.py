@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -96,5 +96,6 @@ def _banded(input: Tensor, dim: int, band: Band) -> Tensor:
         if rows is None:
             result += part
         else:
-            result[*before, rows, ...] += part
+            key: Any = (*before, rows)
+            result[key] += part
     return recorded(_banded, (input,), computed(np.zeros(shape, array.dtype) if result is None else result), dim=dim, band=band)

@@ -41,6 +41,3 @@ SAMPLES = {
     "nn_functional_max_unpool3d": [
         sample(lambda x: F.max_unpool3d(x, cg.tensor([[[[7]]]]).expand(x.shape), 2), (1, 1, 1, 1), exempt=REAL)],
 }
-PLAIN = {
-    "places_of_largest": [sample(lambda x: F.max_pool2d(x, 2, return_indices=True)[1], (1, 4, 4))],
-}

@@ -40,10 +40,10 @@ BLOCK = 1 << 18
 def _blocks(view: np.ndarray, dims: int) -> Iterator[tuple[slice, slice]]:
     """Yield parts of windows, (examples, channels, *kernel, *places): examples, and places along the first of the dims."""
     examples, rows = view.shape[0], view.shape[2 + dims]
-    step = max(BLOCK * examples * rows // max(view.size, 1), 1)      # rows in a block
+    step = max(BLOCK * examples * rows // view.size, 1)      # rows in a block
     if step >= rows:
-        for n in range(0, examples, step // max(rows, 1)):
-            yield slice(n, n + step // max(rows, 1)), slice(None)
+        for n in range(0, examples, step // rows):
+            yield slice(n, n + step // rows), slice(None)
         return
     for n in range(examples):
         for row in range(0, rows, step):
@@ -52,18 +52,24 @@ def _blocks(view: np.ndarray, dims: int) -> Iterator[tuple[slice, slice]]:
 
 def _columns(view: np.ndarray, groups: int, dims: int) -> np.ndarray:
     """Return windows as matrices: a row for each channel of a group and place in the kernel, a column for each window."""
-    view = view.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
-    rows = prod(view.shape[:1 + dims]) // groups
-    return view.reshape(groups, rows, prod(view.shape[1 + dims:]))
+    if view.shape[0] != 1:
+        view = view.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
+        rows = prod(view.shape[:1 + dims]) // groups
+    else:
+        rows = prod(view.shape[1:2 + dims]) // groups
+    return view.reshape(groups, rows, view.size // (groups * rows) if rows else prod(view.shape[1 + dims:]))
 
 
 def _convolved(view: np.ndarray, w: np.ndarray, groups: int) -> np.ndarray:
     """Return the products of windows (examples, channels, *kernel, *places) with kernels, (examples, channels, *places)."""
     dims = w.ndim - 2
-    examples, channels, places, all_of_kernel = view.shape[0], w.shape[0], view.shape[2 + dims:], (slice(None),) * (1 + dims)
+    examples, channels, places = view.shape[0], w.shape[0], view.shape[2 + dims:]
     matrix = w.reshape(groups, channels // groups, prod(w.shape[1:]))
-    result = np.empty((examples, channels, *places), view.dtype)
-    for part, rows in _blocks(view, dims):
+    if examples == 1 and view.size <= BLOCK:
+        return np.matmul(matrix, _columns(view, groups, dims)).reshape(1, channels, *places)
+    result = np.zeros((examples, channels, *places), view.dtype)
+    all_of_kernel = (slice(None),) * (1 + dims)
+    for part, rows in _blocks(view, dims) if view.size else ():
         block = view[part, *all_of_kernel, rows]
         product = np.matmul(matrix, _columns(block, groups, dims))
         result[part, :, rows] = product.reshape(channels, block.shape[0], *block.shape[2 + dims:]).swapaxes(0, 1)
@@ -73,9 +79,13 @@ def _convolved(view: np.ndarray, w: np.ndarray, groups: int) -> np.ndarray:
 def _kernels(view: np.ndarray, y: np.ndarray, groups: int) -> np.ndarray:
     """Return the sums of products of windows (examples, channels, *kernel, *places) with results, (channels of y, channels, *kernel)."""
     dims, channels = y.ndim - 2, y.shape[1]
-    kernel, all_of_kernel = view.shape[1:2 + dims], (slice(None),) * (1 + dims)
+    kernel = view.shape[1:2 + dims]
+    if y.shape[0] == 1 and view.size <= BLOCK:
+        own = y.reshape(groups, channels // groups, prod(y.shape[2:]))
+        return np.matmul(own, _columns(view, groups, dims).swapaxes(1, 2)).reshape(channels, kernel[0] // groups, *kernel[1:])
     result = np.zeros((groups, channels // groups, prod(kernel) // groups), view.dtype)
-    for part, rows in _blocks(view, dims):
+    all_of_kernel = (slice(None),) * (1 + dims)
+    for part, rows in _blocks(view, dims) if view.size else ():
         block = view[part, *all_of_kernel, rows]
         own = y[part, :, rows].swapaxes(0, 1).reshape(groups, channels // groups, prod(block.shape[:1] + block.shape[2 + dims:]))
         result += np.matmul(own, _columns(block, groups, dims).swapaxes(1, 2))
@@ -87,9 +97,13 @@ def _spread(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) 
     kernel, groups, channels = w.shape[2:], steps.groups, w.shape[1]
     if prod(steps.stride) == 1:     # each place has a window of results: the kernels in reverse order
         first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
-        turned = w[:, :, *(slice(None, None, -1),) * len(kernel)].reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
-        view = windows(y, steps._replace(before=first), kernel, sizes)
-        return _convolved(view, turned.reshape(groups * channels, w.shape[0] // groups, *kernel), groups)
+        turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
+        if groups > 1:
+            turned = turned.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+            turned = turned.swapaxes(1, 2).reshape(groups * channels, w.shape[0] // groups, *kernel)
+        else:
+            turned = turned.swapaxes(0, 1)
+        return _convolved(windows(y, Steps(steps.stride, first, steps.dilation, groups), kernel, sizes), turned, groups)
     examples, places = y.shape[0], y.shape[2:]
     matrix = w.reshape(groups, w.shape[0] // groups, channels * prod(kernel)).swapaxes(1, 2)
     columns = np.matmul(matrix, y.reshape(examples, groups, y.shape[1] // groups, prod(places)))
@@ -103,12 +117,12 @@ def _with_groups(level: Any, x: Tensor) -> Tensor:
 
 
 def _from_groups(level: Any, result: Tensor) -> Tensor:
-    return level.leave(result.unflatten(1, (level.size, -1)).transpose(0, 1))
+    return level.leave(result.unflatten(1, (level.size, result.shape[1] // level.size)).transpose(0, 1))
 
 
 def _convolved_examples(level: Any, operator: Any, x: Tensor, w: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
     if not level.varies(w):
-        return level.leave(operator(level.enter(x).flatten(0, 1), w, steps, sizes).unflatten(0, (level.size, -1)))
+        return level.leave(operator(level.enter(x).flatten(0, 1), w, steps, sizes).unflatten(0, (level.size, x.shape[0])))
     steps = steps._replace(groups=steps.groups * level.size)
     return _from_groups(level, operator(_with_groups(level, x), level.enter(w).flatten(0, 1), steps, sizes))
 
@@ -116,7 +130,7 @@ def _convolved_examples(level: Any, operator: Any, x: Tensor, w: Tensor, steps: 
 def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
     steps = steps._replace(groups=steps.groups * level.size)
     result = operator(_with_groups(level, x), _with_groups(level, y), steps, kernel)
-    return level.leave(result.unflatten(0, (level.size, -1)))
+    return level.leave(result.unflatten(0, (level.size, y.shape[1])))
 
 
 @operator(dinput=lambda g, weight, steps, input_shape: g._spread_kernels(weight, steps, input_shape[2:]),
@@ -151,63 +165,64 @@ def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, 
 # ----- Arguments -----
 def _per_dim(word: str, value: Ints, dims: int) -> tuple[int, ...]:
     """Return one number for each dim of a kernel."""
+    if type(value) is int:
+        return (value,) * dims
     numbers = integers(value)
-    if len(numbers) not in (1, dims) or dims > 1 and not numbers:
+    if len(numbers) not in (1, dims):
         raise RuntimeError(f"expected {word} to be a single integer value or a list of {dims} values to match the convolution dimensions, "
                            f"but got {word}={list(numbers)}")
     return numbers if len(numbers) == dims else numbers * dims
 
 
 def _check_operands(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    name = operator.name
     if input.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {operator.name}, but got input of size: "
                            f"{list(input.shape)}")
     if weight.ndim < 3:
         raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}")
     if weight.ndim != dims + 2:
-        raise RuntimeError(f"Expected {dims + 2}-dimensional weight for {name}, but got weight of size {list(weight.shape)}")
-    if weight.dtype != input.dtype:
-        raise RuntimeError(f"expected scalar type {DTYPES[NUMBER[input.dtype.name]].title} but found "
-                           f"{DTYPES[NUMBER[weight.dtype.name]].title}: input and weight must have the same dtype")
-    if bias is not None and bias.dtype != input.dtype:
-        raise RuntimeError(f"Input type ({DTYPES[NUMBER[input.dtype.name]].spelling}) and bias type "
+        raise RuntimeError(f"Expected {dims + 2}-dimensional weight for {operator.name}, but got weight of size {list(weight.shape)}")
+    dtype = input.dtype
+    if weight.dtype is not dtype:
+        raise RuntimeError(f"expected scalar type {DTYPES[NUMBER[dtype.name]].title} but found {DTYPES[NUMBER[weight.dtype.name]].title}: "
+                           "input and weight must have the same dtype")
+    if bias is not None and bias.dtype is not dtype:
+        raise RuntimeError(f"Input type ({DTYPES[NUMBER[dtype.name]].spelling}) and bias type "
                            f"({DTYPES[NUMBER[bias.dtype.name]].spelling}) should be the same")
     checked_operand(operator, input)
 
 
 def _check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
     """Refuse channels that do not fit; the input has its dim of examples."""
-    shape = list(weight.shape)
-    channels = shape[1] * groups if transposed else shape[0]        # of the result
+    shape = weight.shape
     if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported, but got groups={groups}")
+    own, channels = (shape[0], shape[1] * groups) if transposed else (shape[1] * groups, shape[0])
     if shape[0] < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} "
-                           "instead")
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+                           f"{list(shape)} instead")
     if shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-                           f"[{shape}] instead")
-    own = shape[0] if transposed else shape[1] * groups
+                           f"[{list(shape)}] instead")
     if input.shape[1] != own:
-        raise RuntimeError(f"Given {f'transposed={int(transposed)}' if transposed else f'groups={groups}'}, weight of size {shape}, "
-                           f"expected input{list(input.shape)} to have {own} channels, but got {input.shape[1]} channels instead")
-    if bias is not None and tuple(bias.shape) != (channels,):
-        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {shape}, expected bias to be 1-dimensional with "
-                           f"{channels} elements, but got bias of size {list(bias.shape)} instead")
+        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(shape)}, expected input"
+                           f"{list(input.shape)} to have {own} channels, but got {input.shape[1]} channels instead")
+    if bias is not None and bias.shape != (channels,):
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(shape)}, expected bias to be 1-dimensional "
+                           f"with {channels} elements, but got bias of size {list(bias.shape)} instead")
     if 0 in shape[2:]:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kernel {shape[2:]}")
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel {list(shape[2:])}")
 
 
 def _checked_steps(dims: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Steps:
-    steps = Steps(_per_dim("stride", stride, dims), _per_dim("padding", padding, dims), _per_dim("dilation", dilation, dims), groups)
-    if min(steps.before) < 0:
-        raise RuntimeError(f"negative padding is not supported, but got padding={list(steps.before)}")
-    if min(steps.stride) <= 0:
-        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(steps.stride)}")
-    if min(steps.dilation) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(steps.dilation)}")
-    return steps
+    step, before, apart = _per_dim("stride", stride, dims), _per_dim("padding", padding, dims), _per_dim("dilation", dilation, dims)
+    if min(before) < 0:
+        raise RuntimeError(f"negative padding is not supported, but got padding={list(before)}")
+    if min(step) <= 0:
+        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(step)}")
+    if min(apart) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(apart)}")
+    return Steps(step, before, apart, groups)
 
 
 @rounded_once
@@ -232,7 +247,7 @@ def _convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: 
     _check_operands(operator, dims, input, weight, bias)
     if input.ndim == dims + 1:
         return _convolution(operator, dims, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    groups = index_argument(groups, "groups")
+    groups = groups if type(groups) is int else index_argument(groups, "groups")
     _check_shapes(input, weight, bias, groups, False)
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
@@ -242,13 +257,14 @@ def _convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: 
             input, steps = _same_padding(input, weight, steps)
     else:
         steps = _checked_steps(dims, stride, padding, dilation, groups)
-    kernel = weight.shape[2:]
-    padded = [size + 2 * more for size, more in zip(input.shape[2:], steps.before, strict=True)]
-    extent = [d * (k - 1) + 1 for d, k in zip(steps.dilation, kernel, strict=True)]
-    if any(size > there for size, there in zip(extent, padded, strict=True)):
+    places = [size + 2 * more - d * (k - 1) - 1 for size, more, d, k in zip(
+        input.shape[2:], steps.before, steps.dilation, weight.shape[2:], strict=True)]
+    if min(places) < 0:
+        padded = [size + 2 * more for size, more in zip(input.shape[2:], steps.before, strict=True)]
+        extent = [d * (k - 1) + 1 for d, k in zip(steps.dilation, weight.shape[2:], strict=True)]
         raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
                            f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size")
-    count = tuple([(there - size) // s + 1 for there, size, s in zip(padded, extent, steps.stride, strict=True)])
+    count = tuple([last // s + 1 for last, s in zip(places, steps.stride, strict=True)])
     return _with_bias(input, weight, bias, _convolve, steps, count)
 
 

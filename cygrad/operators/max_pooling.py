@@ -274,7 +274,7 @@ def _lp_pool(operator: Any, dims: int, input: Tensor, norm_type: Real, kernel_si
     if not isinstance(norm_type, int | float):
         raise TypeError(f"{operator.name}(): argument 'norm_type' (position 2) must be float, not {type(norm_type).__name__}")
     if norm_type == 0:
-        raise ZeroDivisionError(f"float division by zero: norm_type is {norm_type}")
+        raise ValueError(f"{operator.name}(): argument 'norm_type' must not be 0: there is no power 1 / 0")
     kernel = per_dim(operator, "kernel_size", kernel_size, dims)
     if norm_type in (inf, -inf):
         pool, sign = (max_pool1d, max_pool2d, max_pool3d)[dims - 1], 1 if norm_type > 0 else -1

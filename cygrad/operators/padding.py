@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cygrad._core.compute.creation import empty_tensor, fill_value, scalar_tensor
+from cygrad._core.compute.creation import empty_tensor, scalar_tensor
 from cygrad._core.operands.arrays import computed, to_bits
 from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import same
@@ -71,7 +71,8 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0, *, out
     result = empty_tensor(shape, input.dtype)
 
     def compute() -> Tensor:
-        array, source = to_bits(fill_value(result, number.item())), to_bits(input)
+        array, source = to_bits(result), to_bits(input)
+        array[...] = to_bits(number)
         for dim, (before, behind) in enumerate(pairs, first):
             size = source.shape[dim] + min(before, 0) + min(behind, 0)
             part = (slice(None),) * dim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,13 +32,12 @@ class Steps(NamedTuple):
 def placed(array: np.ndarray, before: tuple[int, ...], sizes: tuple[int, ...]) -> np.ndarray:
     """Return an array (examples, channels, ...) with other sizes in the dims behind: zeros come before it and behind, or it is cut."""
     result = np.zeros(array.shape[:2] + sizes, array.dtype)
-    source, target = array, result
-    for dim, (start, size) in enumerate(zip(before, sizes, strict=True), 2):
-        first, there = max(start, 0), max(-start, 0)
-        length = max(min(size - first, array.shape[dim] - there), 0)
-        part = (slice(None),) * dim
-        source, target = source[*part, there:there + length], target[*part, first:first + length]
-    target[...] = source
+    source, target = [slice(None), slice(None)], [slice(None), slice(None)]
+    for start, size, there in zip(before, sizes, array.shape[2:], strict=True):
+        low, high = max(start, 0), max(min(start + there, size), 0)
+        target.append(slice(low, high))
+        source.append(slice(low - start, max(high, low) - start))
+    result[tuple(target)] = array[tuple(source)]
     return result
 
 
@@ -51,9 +51,8 @@ def windows(array: np.ndarray, steps: Steps, kernel: tuple[int, ...], count: tup
     extent = _extent(steps, kernel, count)
     if array.shape[2:] != extent or any(steps.before) or not array.flags.c_contiguous:
         array = placed(array, steps.before, extent)
-    own = array.strides[2:]
-    strides = (*array.strides[:2], *[d * stride for d, stride in zip(steps.dilation, own, strict=True)],
-               *[s * stride for s, stride in zip(steps.stride, own, strict=True)])
+    own = array.strides
+    strides = own[:2] + tuple(map(mul, steps.dilation, own[2:])) + tuple(map(mul, steps.stride, own[2:]))
     return np.ndarray(array.shape[:2] + kernel + count, array.dtype, array, 0, strides)
 
 
@@ -71,7 +70,7 @@ def added(columns: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarr
 # ----- Two operators, each of which is the adjoint of the other -----
 def _of_all_examples(level: Any, operator: Any, x: Tensor, *arguments: Any) -> Tensor:
     """Apply an operator on (examples, ...) to the examples of all examples."""
-    return level.leave(operator(level.enter(x).flatten(0, 1), *arguments).unflatten(0, (level.size, -1)))
+    return level.leave(operator(level.enter(x).flatten(0, 1), *arguments).unflatten(0, (level.size, x.shape[0])))
 
 
 @operator(dinput=lambda g, input_shape, steps, kernel, count: g._add_columns(steps, kernel, count, input_shape[2:]), tangent=linear,

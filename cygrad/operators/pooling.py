@@ -123,7 +123,8 @@ def adaptive_sizes(operator: Any, input: Tensor, output_size: int | None | Seque
 # ----- Windows along a dim: the places of their elements, -1 where they have fewer -----
 @lru_cache(64)
 def regular_windows(size: int, count: int, k: int, s: int, p: int, d: int) -> Band:
-    places = np.arange(count)[:, None] * s - p + np.arange(k) * d
+    first, last = max(0, -(((count - 1) * s - p) // d)), min(k - 1, (size - 1 + p) // d)       # of a window, that are in the input
+    places = np.arange(count)[:, None] * s - p + np.arange(first, last + 1) * d
     return Band(np.where((places >= 0) & (places < size), places, -1), None, size)
 
 

@@ -5,9 +5,13 @@ Written by hand down to the line that says so; `python -m cygrad.operators` writ
 
 from builtins import bool as _bool
 from builtins import float as _float
-from typing import Literal
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any, Literal
 
+from cygrad.operators.interpolation import Mode
 from cygrad.tensor import Tensor
+from cygrad.typing import Ints, Number, Real
 
 # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor: ...

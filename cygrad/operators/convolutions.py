@@ -1,0 +1,414 @@
+"""Convolutions of one to three dims, plain and transposed.
+
+All are one form, linear in an input x, kernels w and results y: the sum over n, i, k of y[n, :, i] w[:, :, k] x[n, :, i s - p + k d] with
+stride s, padding p and dilation d. Its derivative by y is a convolution, by x a transposed one, by w the gradient of kernels. So each of
+these three operators has the other two as its gradients, to every order.
+
+Each is one matrix product: windows of the zero-padded input are copied into columns (im2col: Chellapilla, Puri and Simard 2006), a block
+at a time, which is multiplied while it is in the cache.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad._core.memory.sizes import index_argument
+from cygrad._core.operands.arrays import from_array, to_array
+from cygrad.operators._language.arguments import checked_operand, integers
+from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.narrow_floats import rounded_once
+from cygrad.operators._language.tangents import bilinear
+from cygrad.operators.padding import constant_pad_nd
+from cygrad.operators.patches import Steps, added, windows
+from cygrad.ops.dtypes import DTYPES, NUMBER
+from cygrad.ops.refusals import NO_LOOP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Ints
+
+# Elements of columns that are copied and multiplied at a time.
+BLOCK = 1 << 18
+
+
+# ----- Products of arrays -----
+def _blocks(view: np.ndarray, dims: int) -> Iterator[tuple[slice, slice]]:
+    """Yield parts of windows, (examples, channels, *kernel, *places): examples, and places along the first of the dims."""
+    examples, rows = view.shape[0], view.shape[2 + dims]
+    step = max(BLOCK * examples * rows // view.size, 1)      # rows in a block
+    if step >= rows:
+        for n in range(0, examples, step // rows):
+            yield slice(n, n + step // rows), slice(None)
+        return
+    for n in range(examples):
+        for row in range(0, rows, step):
+            yield slice(n, n + 1), slice(row, row + step)
+
+
+def _columns(view: np.ndarray, groups: int, dims: int) -> np.ndarray:
+    """Return windows as matrices: a row for each channel of a group and place in the kernel, a column for each window."""
+    if view.shape[0] != 1:
+        view = view.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
+        rows = prod(view.shape[:1 + dims]) // groups
+    else:
+        rows = prod(view.shape[1:2 + dims]) // groups
+    return view.reshape(groups, rows, view.size // (groups * rows) if rows else prod(view.shape[1 + dims:]))
+
+
+def _convolved(view: np.ndarray, w: np.ndarray, groups: int) -> np.ndarray:
+    """Return the products of windows (examples, channels, *kernel, *places) with kernels, (examples, channels, *places)."""
+    dims = w.ndim - 2
+    examples, channels, places = view.shape[0], w.shape[0], view.shape[2 + dims:]
+    matrix = w.reshape(groups, channels // groups, prod(w.shape[1:]))
+    if examples == 1 and view.size <= BLOCK:
+        return np.matmul(matrix, _columns(view, groups, dims)).reshape(1, channels, *places)
+    result = np.zeros((examples, channels, *places), view.dtype)
+    all_of_kernel = (slice(None),) * (1 + dims)
+    for part, rows in _blocks(view, dims) if view.size else ():
+        block = view[part, *all_of_kernel, rows]
+        product = np.matmul(matrix, _columns(block, groups, dims))
+        result[part, :, rows] = product.reshape(channels, block.shape[0], *block.shape[2 + dims:]).swapaxes(0, 1)
+    return result
+
+
+def _kernels(view: np.ndarray, y: np.ndarray, groups: int) -> np.ndarray:
+    """Return the sums of products of windows (examples, channels, *kernel, *places) with results, (channels of y, channels, *kernel)."""
+    dims, channels = y.ndim - 2, y.shape[1]
+    kernel = view.shape[1:2 + dims]
+    if y.shape[0] == 1 and view.size <= BLOCK:
+        own = y.reshape(groups, channels // groups, prod(y.shape[2:]))
+        return np.matmul(own, _columns(view, groups, dims).swapaxes(1, 2)).reshape(channels, kernel[0] // groups, *kernel[1:])
+    result = np.zeros((groups, channels // groups, prod(kernel) // groups), view.dtype)
+    all_of_kernel = (slice(None),) * (1 + dims)
+    for part, rows in _blocks(view, dims) if view.size else ():
+        block = view[part, *all_of_kernel, rows]
+        own = y[part, :, rows].swapaxes(0, 1).reshape(groups, channels // groups, prod(block.shape[:1] + block.shape[2 + dims:]))
+        result += np.matmul(own, _columns(block, groups, dims).swapaxes(1, 2))
+    return result.reshape(channels, kernel[0] // groups, *kernel[1:])
+
+
+def _spread(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
+    """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
+    kernel, groups, channels = w.shape[2:], steps.groups, w.shape[1]
+    if prod(steps.stride) == 1:     # each place has a window of results: the kernels in reverse order
+        first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
+        turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
+        if groups > 1:
+            turned = turned.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+            turned = turned.swapaxes(1, 2).reshape(groups * channels, w.shape[0] // groups, *kernel)
+        else:
+            turned = turned.swapaxes(0, 1)
+        return _convolved(windows(y, Steps(steps.stride, first, steps.dilation, groups), kernel, sizes), turned, groups)
+    examples, places = y.shape[0], y.shape[2:]
+    matrix = w.reshape(groups, w.shape[0] // groups, channels * prod(kernel)).swapaxes(1, 2)
+    columns = np.matmul(matrix, y.reshape(examples, groups, y.shape[1] // groups, prod(places)))
+    return added(columns.reshape(examples, groups * channels, *kernel, *places), steps, sizes)
+
+
+# ----- Three operators, each of which is the adjoint of the others -----
+def _with_groups(level: Any, x: Tensor) -> Tensor:
+    """Return examples of a tensor (batch, channels, ...) as groups of channels."""
+    return level.enter(x).transpose(0, 1).flatten(1, 2)
+
+
+def _from_groups(level: Any, result: Tensor) -> Tensor:
+    return level.leave(result.unflatten(1, (level.size, result.shape[1] // level.size)).transpose(0, 1))
+
+
+def _convolved_examples(level: Any, operator: Any, x: Tensor, w: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
+    if not level.varies(w):
+        return level.leave(operator(level.enter(x).flatten(0, 1), w, steps, sizes).unflatten(0, (level.size, x.shape[0])))
+    steps = steps._replace(groups=steps.groups * level.size)
+    return _from_groups(level, operator(_with_groups(level, x), level.enter(w).flatten(0, 1), steps, sizes))
+
+
+def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
+    steps = steps._replace(groups=steps.groups * level.size)
+    result = operator(_with_groups(level, x), _with_groups(level, y), steps, kernel)
+    return level.leave(result.unflatten(0, (level.size, y.shape[1])))
+
+
+@operator(dinput=lambda g, weight, steps, input_shape: g._spread_kernels(weight, steps, input_shape[2:]),
+          dweight=lambda g, input, steps, weight_shape: input._sum_kernels(g, steps, weight_shape[2:]),
+          tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
+def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...]) -> Tensor:
+    """Convolve (examples, channels, *sizes) with kernels (channels of the result, channels of a group, *kernel) at so many places."""
+    w = to_array(weight)
+    view = windows(to_array(input), steps, w.shape[2:], count)
+    return recorded(_convolve, (input, weight), from_array(_convolved(view, w, steps.groups)), steps=steps)
+
+
+@operator(dinput=lambda g, weight, steps, input_shape: g._convolve(weight, steps, input_shape[2:]),
+          dweight=lambda g, input, steps, weight_shape: g._sum_kernels(input, steps, weight_shape[2:]),
+          tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
+def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
+    """Transpose of `_convolve` by its input: from results to a tensor of sizes."""
+    result = _spread(to_array(input), to_array(weight), steps, sizes)
+    return recorded(_spread_kernels, (input, weight), from_array(result), steps=steps)
+
+
+@operator(dinput=lambda g, other, steps, input_shape: other._spread_kernels(g, steps, input_shape[2:]),
+          dother=lambda g, input, steps, other_shape: input._convolve(g, steps, other_shape[2:]),
+          tangent=bilinear, batch=_kernels_of_examples, node="ConvolutionBackward0")
+def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
+    """Transpose of `_convolve` by its kernels: from an input and results to kernels."""
+    y = to_array(other)
+    view = windows(to_array(input), steps, kernel, y.shape[2:])
+    return recorded(_sum_kernels, (input, other), from_array(_kernels(view, y, steps.groups)), steps=steps)
+
+
+# ----- Arguments -----
+def _per_dim(word: str, value: Ints, dims: int) -> tuple[int, ...]:
+    """Return one number for each dim of a kernel."""
+    if type(value) is int:
+        return (value,) * dims
+    numbers = integers(value)
+    if len(numbers) not in (1, dims):
+        raise RuntimeError(f"expected {word} to be a single integer value or a list of {dims} values to match the convolution dimensions, "
+                           f"but got {word}={list(numbers)}")
+    return numbers if len(numbers) == dims else numbers * dims
+
+
+def _check_operands(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    if input.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {operator.name}, but got input of size: "
+                           f"{list(input.shape)}")
+    if weight.ndim < 3:
+        raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}")
+    if weight.ndim != dims + 2:
+        raise RuntimeError(f"Expected {dims + 2}-dimensional weight for {operator.name}, but got weight of size {list(weight.shape)}")
+    dtype = input.dtype
+    if weight.dtype is not dtype:
+        raise RuntimeError(f"expected scalar type {DTYPES[NUMBER[dtype.name]].title} but found {DTYPES[NUMBER[weight.dtype.name]].title}: "
+                           "input and weight must have the same dtype")
+    if bias is not None and bias.dtype is not dtype:
+        raise RuntimeError(f"Input type ({DTYPES[NUMBER[dtype.name]].spelling}) and bias type "
+                           f"({DTYPES[NUMBER[bias.dtype.name]].spelling}) should be the same")
+    checked_operand(operator, input)
+
+
+def _check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
+    """Refuse channels that do not fit; the input has its dim of examples."""
+    shape = weight.shape
+    if groups <= 0:
+        raise RuntimeError(f"non-positive groups is not supported, but got groups={groups}")
+    own, channels = (shape[0], shape[1] * groups) if transposed else (shape[1] * groups, shape[0])
+    if shape[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+                           f"{list(shape)} instead")
+    if shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+                           f"[{list(shape)}] instead")
+    if input.shape[1] != own:
+        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(shape)}, expected input"
+                           f"{list(input.shape)} to have {own} channels, but got {input.shape[1]} channels instead")
+    if bias is not None and bias.shape != (channels,):
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(shape)}, expected bias to be 1-dimensional "
+                           f"with {channels} elements, but got bias of size {list(bias.shape)} instead")
+    if 0 in shape[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel {list(shape[2:])}")
+
+
+def _checked_steps(dims: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Steps:
+    step, before, apart = _per_dim("stride", stride, dims), _per_dim("padding", padding, dims), _per_dim("dilation", dilation, dims)
+    if min(before) < 0:
+        raise RuntimeError(f"negative padding is not supported, but got padding={list(before)}")
+    if min(step) <= 0:
+        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(step)}")
+    if min(apart) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(apart)}")
+    return Steps(step, before, apart, groups)
+
+
+@rounded_once
+def _with_bias(input: Tensor, weight: Tensor, bias: Tensor | None, operator: Any, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
+    result = operator(input, weight, steps, sizes)
+    return result if bias is None else result + bias.reshape([-1] + [1] * len(sizes))
+
+
+def _same_padding(input: Tensor, weight: Tensor, steps: Steps) -> tuple[Tensor, Steps]:
+    """Return an input and steps such that the result has the sizes of the input; zeros behind may be one more than before."""
+    if any(step != 1 for step in steps.stride):
+        raise RuntimeError(f"padding='same' is not supported for strided convolutions, but got stride={list(steps.stride)}")
+    total = [d * (k - 1) for d, k in zip(steps.dilation, weight.shape[2:], strict=True)]
+    if any(count % 2 for count in total):
+        input = constant_pad_nd(input, [count for more in reversed(total) for count in (0, more % 2)])
+    return input, steps._replace(before=tuple([count // 2 for count in total]))
+
+
+def _convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | str,
+                 dilation: Ints, groups: int) -> Tensor:
+    """Check the arguments of a convolution, and compute it."""
+    _check_operands(operator, dims, input, weight, bias)
+    if input.ndim == dims + 1:
+        return _convolution(operator, dims, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
+    groups = groups if type(groups) is int else index_argument(groups, "groups")
+    _check_shapes(input, weight, bias, groups, False)
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise RuntimeError(f"Invalid padding string: '{padding}'; there are 'same' and 'valid'")
+        steps = _checked_steps(dims, stride, 0, dilation, groups)
+        if padding == "same":
+            input, steps = _same_padding(input, weight, steps)
+    else:
+        steps = _checked_steps(dims, stride, padding, dilation, groups)
+    places = [size + 2 * more - d * (k - 1) - 1 for size, more, d, k in zip(
+        input.shape[2:], steps.before, steps.dilation, weight.shape[2:], strict=True)]
+    if min(places) < 0:
+        padded = [size + 2 * more for size, more in zip(input.shape[2:], steps.before, strict=True)]
+        extent = [d * (k - 1) + 1 for d, k in zip(steps.dilation, weight.shape[2:], strict=True)]
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+                           f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size")
+    count = tuple([last // s + 1 for last, s in zip(places, steps.stride, strict=True)])
+    return _with_bias(input, weight, bias, _convolve, steps, count)
+
+
+def _transposed_convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints,
+                            output_padding: Ints, groups: int, dilation: Ints) -> Tensor:
+    """Check the arguments of a transposed convolution, and compute it."""
+    _check_operands(operator, dims, input, weight, bias)
+    if input.ndim == dims + 1:
+        batch = input.unsqueeze(0)
+        return _transposed_convolution(operator, dims, batch, weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
+    groups = index_argument(groups, "groups")
+    more, steps = _per_dim("output_padding", output_padding, dims), _checked_steps(dims, stride, padding, dilation, groups)
+    if min(more) < 0:
+        raise RuntimeError(f"negative output_padding is not supported, but got output_padding={list(more)}")
+    _check_shapes(input, weight, bias, groups, True)
+    if any(count >= max(s, d) for count, s, d in zip(more, steps.stride, steps.dilation, strict=True)):
+        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding: "
+                           f"{list(more)} stride: {list(steps.stride)} dilation: {list(steps.dilation)}")
+    sizes = tuple([(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, s, p, d, k, extra in zip(
+        input.shape[2:], steps.stride, steps.before, steps.dilation, weight.shape[2:], more, strict=True)])
+    if min(sizes) < 1 or 0 in input.shape[2:]:
+        raise RuntimeError(f"Given input size per channel: ({' x '.join(map(str, input.shape[2:]))}). Calculated output size per channel: "
+                           f"({' x '.join(map(str, sizes))}). Output size is too small")
+    return _with_bias(input, weight, bias, _spread_kernels, steps, sizes)
+
+
+# ----- Convolutions -----
+@operator(method=False, aliases=("nn_functional_conv1d",), refuses={"b": NO_LOOP}, loop="slow_conv2d_cpu")
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Tensor:
+    """Convolution along one dim of (examples, channels, size), or one example, by (channels of the result, channels / groups, size).
+
+    Result i of channel o is bias[o] + the sum over c and k of weight[o, c, k] input[c, i stride - padding + k dilation], where the input is
+    0 outside; so the kernel is not reversed. Each of `groups` parts of the result's channels reads the same part of the input's.
+    `padding`: zeros at each end, "valid" for none, "same" for as many as keep the size (with stride 1).
+
+    Floating-point, complex and integer numbers, the same for all operands. RuntimeError where sizes do not fit, or the kernel is larger
+    than the padded input. Complexity and method: the module's documentation.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.conv1d(cygrad.tensor([[1., 2., 4., 7.]]), cygrad.tensor([[[-1., 1.]]]))
+    tensor([[1., 2., 3.]])
+    """
+    return _convolution(conv1d, 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operator(method=False, aliases=("nn_functional_conv2d",), refuses={"b": NO_LOOP}, loop="slow_conv2d_cpu")
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Tensor:
+    """Convolution along two dims: (examples, channels, height, width), or one example. See `conv1d`; numbers are one, or one for each dim.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.conv2d(cygrad.arange(9.).reshape(1, 3, 3), cygrad.ones(1, 1, 2, 2))
+    tensor([[[ 8., 12.],
+             [20., 24.]]])
+    """
+    return _convolution(conv2d, 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operator(method=False, aliases=("nn_functional_conv3d",), refuses={"b": NO_LOOP}, loop="slow_conv3d_cpu")
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Tensor:
+    """Convolution along three dims: (examples, channels, depth, height, width), or one example. See `conv1d`.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.conv3d(cygrad.ones(1, 2, 2, 2), cygrad.ones(1, 1, 2, 2, 2))
+    tensor([[[[8.]]]])
+    """
+    return _convolution(conv3d, 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operator(method=False, aliases=("nn_functional_conv_tbc",))
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Convolution along the first dim of (time, examples, channels) with a weight (size, channels, channels of the result). See `conv1d`.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.conv_tbc(cygrad.ones(3, 1, 1), cygrad.ones(2, 1, 1), cygrad.zeros(1)).flatten()
+    tensor([2., 2.])
+    """
+    for tensor, word, ndim in (input, "Input", 3), (weight, "Weight", 3), (bias, "Bias", 1):
+        if tensor.ndim != ndim:
+            raise RuntimeError(f"{word} must have {ndim} dims{': time, batch, in_channel' if word == 'Input' else ''}, but it has "
+                               f"{tensor.ndim}")
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+# ----- Transposed convolutions -----
+@operator(method=False, aliases=("nn_functional_conv_transpose1d",), refuses={"b": NO_LOOP}, loop="slow_conv_transpose2d_out_cpu")
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor:
+    """Transpose of `conv1d` of the same stride, padding, dilation and groups, as a linear map of its input; the weight is the same.
+
+    The input has the weight's first number of channels, the result its second, times `groups`. The size of the result is
+    (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1: a convolution maps several sizes to one, of which
+    `output_padding` selects one. RuntimeError where sizes do not fit, or `output_padding` is not less than the stride or the dilation.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.conv_transpose1d(cygrad.tensor([[1., 2.]]), cygrad.tensor([[[1., 10., 100.]]]), stride=2)
+    tensor([[  1.,  10., 102.,  20., 200.]])
+    """
+    return _transposed_convolution(conv_transpose1d, 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@operator(method=False, aliases=("nn_functional_conv_transpose2d",), refuses={"b": NO_LOOP}, loop="slow_conv_transpose2d_out_cpu")
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor:
+    """Transpose of `conv2d`, see `conv_transpose1d`; numbers are one, or one for each dim.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.conv_transpose2d(cygrad.ones(1, 2, 2), cygrad.ones(1, 1, 2, 2))
+    tensor([[[1., 2., 1.],
+             [2., 4., 2.],
+             [1., 2., 1.]]])
+    """
+    return _transposed_convolution(conv_transpose2d, 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@operator(method=False, aliases=("nn_functional_conv_transpose3d",), refuses={"b": NO_LOOP}, loop="slow_conv_transpose3d_out_cpu")
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor:
+    """Transpose of `conv3d`, see `conv_transpose1d`.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.conv_transpose3d(cygrad.ones(1, 1, 1, 1), cygrad.ones(1, 1, 1, 1, 3))
+    tensor([[[[1., 1., 1.]]]])
+    """
+    return _transposed_convolution(conv_transpose3d, 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@operator(method=False)
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+                transposed: bool, output_padding: Sequence[int], groups: int) -> Tensor:
+    """Convolution along as many dims as the weight has behind its channels, or its transpose. See `conv1d` and `conv_transpose1d`.
+
+    >>> import cygrad
+    >>> cygrad.convolution(cygrad.ones(1, 1, 3), cygrad.ones(1, 1, 2), None, [1], [0], [1], False, [0], 1)
+    tensor([[[2., 2.]]])
+    """
+    dims = weight.ndim - 2
+    if not 1 <= dims <= 3:
+        raise RuntimeError(f"weight should have at least three dimensions, and at most five, but got weight of size {list(weight.shape)}")
+    if input.ndim != weight.ndim:
+        raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {list(weight.shape)}, but got "
+                           f"{input.ndim}-dimensional input of size {list(input.shape)} instead")
+    if transposed:
+        return _transposed_convolution(convolution, dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolution(convolution, dims, input, weight, bias, stride, padding, dilation, groups)

@@ -1,0 +1,159 @@
+"""More elements at the ends of dims: numbers, or copies of elements that are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cygrad._core.compute.creation import empty_tensor, scalar_tensor
+from cygrad._core.operands.arrays import computed, to_bits
+from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
+from cygrad.operators._language.batches import same
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Number
+
+
+# ----- Arguments -----
+def _pairs(operator: Any, input: Tensor, pad: Sequence[int]) -> list[tuple[int, int]]:
+    """Return how many elements there are more before and behind each of the last dims, the first of them first."""
+    if not isinstance(pad, SEQUENCE):
+        raise TypeError(f"{operator.name.removeprefix('nn_functional_')}(): argument 'pad' (position 2) must be tuple of ints, "
+                        f"not {type(pad).__name__}")
+    counts = integers(pad)
+    if len(counts) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2, but it is {len(counts)}")
+    if len(counts) > 2 * input.ndim:
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding length "
+                           f"{len(counts)} and input of dimension {input.ndim}")
+    return list(zip(counts[::2], counts[1::2], strict=True))[::-1]
+
+
+# ----- By a number -----
+def _without_padding(g: Tensor, pad: tuple[int, ...]) -> Tensor:
+    """Return the gradient of the input: elements that were cut off have 0."""
+    return constant_pad_nd(g, [-count for count in pad])
+
+
+def _tangent_of_padded(tangent_of: Any, operator: Any, result: Tensor, x: Tensor, pad: Sequence[int], value: Number = 0) -> Tensor | None:
+    t = tangent_of(x)
+    return None if t is None else operator(t, pad)
+
+
+@operator(dinput=_without_padding, tangent=_tangent_of_padded, batch=same, method=False)
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0, *, out: Tensor | None = None) -> Tensor:
+    """Copy with more elements at the ends of its last dims, all the same number; a negative count cuts elements off.
+
+    `pad` has two counts for each dim, the last dim first: (before, behind, before the next to last, ...). RuntimeError where there
+    are more of them than dims, or a size would be negative.
+
+    >>> import cygrad
+    >>> cygrad.constant_pad_nd(cygrad.tensor([1, 2]), (1, 2))
+    tensor([0, 1, 2, 0, 0])
+    """
+    pairs = _pairs(constant_pad_nd, input, pad)
+    first = input.ndim - len(pairs)
+    shape = list(input.shape)
+    for dim, (before, behind) in enumerate(pairs, first):
+        shape[dim] += before + behind
+        if shape[dim] < 0:
+            raise RuntimeError(f"narrow(): length must be non-negative: size {input.shape[dim]} of dimension {dim} and a padding of "
+                               f"{before} and {behind} make {shape[dim]}")
+    number = scalar_tensor(value, input.dtype)
+    if number.ndim or number.requires_grad:
+        raise TypeError("constant_pad_nd(): argument 'value' must be Number, not Tensor: a number, or a 0-d tensor that does not require "
+                        "a gradient")
+    result = empty_tensor(shape, input.dtype)
+
+    def compute() -> Tensor:
+        array, source = to_bits(result), to_bits(input)
+        array[...] = to_bits(number)
+        for dim, (before, behind) in enumerate(pairs, first):
+            size = source.shape[dim] + min(before, 0) + min(behind, 0)
+            part = (slice(None),) * dim
+            source = source[*part, max(-before, 0):max(-before, 0) + max(size, 0)]
+            array = array[*part, max(before, 0):max(before, 0) + max(size, 0)]
+        array[...] = source
+        return result
+
+    return delivered(recorded(constant_pad_nd, (input,), unrecorded(compute), pad=integers(pad)), out)
+
+
+# ----- In other modes -----
+def _reflected(size: int, before: int, behind: int) -> np.ndarray:
+    """Return the places of a dim mirrored at its first and last element, which are not repeated."""
+    places = np.abs(np.arange(-before, size + behind))
+    return size - 1 - np.abs(size - 1 - places)
+
+
+def _replicated(size: int, before: int, behind: int) -> np.ndarray:
+    """Return the places of a dim whose first and last element are repeated."""
+    return np.clip(np.arange(-before, size + behind), 0, size - 1)
+
+
+def _circular(size: int, before: int, behind: int) -> np.ndarray:
+    """Return the places of a dim that is repeated, after elements were cut off."""
+    first, length = max(-before, 0), max(size + min(before, 0) + min(behind, 0), 0)
+    return first + np.arange(-max(before, 0), length + max(behind, 0)) % max(length, 1)
+
+
+PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _circular}
+# How torch names its loops of the modes that do not take bools.
+LOOPS = {"reflect": "reflection_pad", "replicate": "replication_pad"}
+
+
+def _check_mode(input: Tensor, pairs: list[tuple[int, int]], mode: str) -> None:
+    """Refuse dims and counts that a mode does not take."""
+    if input.ndim not in (len(pairs) + 1, len(pairs) + 2) or not 0 < len(pairs) < 4:
+        raise NotImplementedError(f"Padding size {2 * len(pairs)} is not supported for {input.ndim}D input tensor.")
+    if mode in LOOPS and input.dtype.kind == "b":
+        raise NotImplementedError(f"\"{LOOPS[mode]}{len(pairs)}d\" not implemented for 'Bool'")
+    sizes = tuple(input.shape[-len(pairs):])
+    if mode != "circular" and 0 in (*sizes, *input.shape[1 - input.ndim:]):
+        raise RuntimeError(f"Expected {len(pairs) + 1}D or {len(pairs) + 2}D (batch mode) tensor with possibly 0 batch size and other "
+                           f"non-zero dimensions for input, but got: {list(input.shape)}")
+    for dim, (size, (before, behind)) in enumerate(zip(sizes, pairs, strict=True), input.ndim - len(pairs)):
+        if mode == "reflect" and max(before, behind) >= size:
+            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+                               f"({before}, {behind}) at dimension {dim} of input {list(input.shape)}")
+        if mode == "circular" and max(before, behind) > max(size + min(before, 0) + min(behind, 0), 0) and size + before + behind > 0:
+            raise RuntimeError(f"Padding value causes wrapping around more than once: padding ({before}, {behind}) at dimension {dim} "
+                               f"of input {list(input.shape)}")
+        if size + before + behind < (0 if mode == "circular" else 1):
+            words = ("Negative padding value is resulting in an empty dimension" if mode == "circular" else
+                     f"input ({'DHW'[dim - input.ndim]}: {size}) is too small. Calculated output {'DHW'[dim - input.ndim]}: "
+                     f"{size + before + behind}")
+            raise RuntimeError(f"{words}: padding ({before}, {behind}) at dimension {dim} of input {list(input.shape)}")
+
+
+@operator(method=False)
+def nn_functional_pad(input: Tensor, pad: Sequence[int], mode: Literal["constant", "reflect", "replicate", "circular"] = "constant",
+                      value: Number | None = None) -> Tensor:
+    """Copy with more elements at the ends of its last dims; a negative count cuts elements off.
+
+    `pad` has two counts for each dim, the last dim first: (before, behind, before the next to last, ...). The elements are `value`
+    (mode "constant", by default 0), mirrored at the ends, which are not repeated ("reflect"), those at the ends repeated
+    ("replicate"), or taken from the other end ("circular"). These three take the last one, two or three dims of a tensor with one or
+    two dims more. RuntimeError where counts are too large or too many, NotImplementedError for other modes and numbers of dims.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.pad(cygrad.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
+    tensor([[2, 1, 2, 3, 2, 1]])
+    """
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    pairs = _pairs(nn_functional_pad, input, pad)
+    if mode not in PLACES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}: there are constant, reflect, replicate and circular")
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument, but got {value}')
+    _check_mode(input, pairs, mode)
+    for dim, (before, behind) in enumerate(pairs, input.ndim - len(pairs)):
+        if before or behind:
+            input = input.index_select(dim, computed(PLACES[mode](input.shape[dim], before, behind)))
+    return input if any(map(any, pairs)) else input.clone()

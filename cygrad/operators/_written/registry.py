@@ -10,6 +10,8 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.conjugation":
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_real_copy view_as_complex view_as_complex_copy real "
         "imag complex polar",
+    "cygrad.operators.convolutions":
+        "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution",
     "cygrad.operators.copies":
         "clone detach detach_copy copy_ fill_ zero_ resize_ resize_as_ set_",
     "cygrad.operators.covariance":
@@ -24,6 +26,8 @@ FUNCTIONS: dict[str, str] = {
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
         "cholesky lu lu_unpack lu_solve",
+    "cygrad.operators.grids":
+        "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
     "cygrad.operators.histograms":
         "bincount histc histogram histogramdd",
     "cygrad.operators.indexing":
@@ -42,12 +46,18 @@ FUNCTIONS: dict[str, str] = {
         "matrix_exp matrix_power chain_matmul vander",
     "cygrad.operators.matrix_norms":
         "norm nuclear_norm",
+    "cygrad.operators.max_pooling":
+        "max_pool1d_with_indices max_pool1d max_pool2d max_pool3d adaptive_max_pool1d",
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
     "cygrad.operators.norms":
         "dist",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
+    "cygrad.operators.padding":
+        "constant_pad_nd",
+    "cygrad.operators.pooling":
+        "avg_pool1d adaptive_avg_pool1d",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
     "cygrad.operators.quantiles":
@@ -69,6 +79,8 @@ FUNCTIONS: dict[str, str] = {
         "view_copy reshape flatten unflatten ravel squeeze squeeze_copy squeeze_ unsqueeze unsqueeze_copy unsqueeze_ atleast_1d "
         "atleast_2d atleast_3d permute permute_copy transpose transpose_copy transpose_ swapdims swapdims_ swapaxes swapaxes_ t "
         "t_copy t_ adjoint movedim moveaxis expand_copy broadcast_to broadcast_tensors broadcast_shapes",
+    "cygrad.operators.shuffling":
+        "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle",
     "cygrad.operators.solving":
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
@@ -137,8 +149,33 @@ SIGNAL_WINDOWS: dict[str, str] = {
 }
 
 NN_FUNCTIONAL: dict[str, str] = {
+    "cygrad.operators.convolutions":
+        "nn_functional_conv1d nn_functional_conv2d nn_functional_conv3d nn_functional_conv_tbc nn_functional_conv_transpose1d "
+        "nn_functional_conv_transpose2d nn_functional_conv_transpose3d",
     "cygrad.operators.distances":
         "nn_functional_pdist",
+    "cygrad.operators.grids":
+        "nn_functional_affine_grid nn_functional_grid_sample",
+    "cygrad.operators.interpolation":
+        "nn_functional_interpolate nn_functional_upsample nn_functional_upsample_nearest nn_functional_upsample_bilinear",
+    "cygrad.operators.max_pooling":
+        "nn_functional_max_pool1d_with_indices nn_functional_max_pool1d nn_functional_max_pool2d_with_indices "
+        "nn_functional_max_pool2d nn_functional_max_pool3d_with_indices nn_functional_max_pool3d "
+        "nn_functional_adaptive_max_pool1d_with_indices nn_functional_adaptive_max_pool1d "
+        "nn_functional_adaptive_max_pool2d_with_indices nn_functional_adaptive_max_pool2d "
+        "nn_functional_adaptive_max_pool3d_with_indices nn_functional_adaptive_max_pool3d nn_functional_lp_pool1d "
+        "nn_functional_lp_pool2d nn_functional_lp_pool3d nn_functional_max_unpool1d nn_functional_max_unpool2d "
+        "nn_functional_max_unpool3d",
+    "cygrad.operators.padding":
+        "nn_functional_pad",
+    "cygrad.operators.patches":
+        "nn_functional_unfold nn_functional_fold",
+    "cygrad.operators.pooling":
+        "nn_functional_avg_pool1d nn_functional_avg_pool2d nn_functional_avg_pool3d nn_functional_adaptive_avg_pool1d "
+        "nn_functional_adaptive_avg_pool2d nn_functional_adaptive_avg_pool3d",
+    "cygrad.operators.shuffling":
+        "nn_functional_pixel_shuffle nn_functional_pixel_unshuffle nn_functional_channel_shuffle "
+        "nn_functional_native_channel_shuffle",
     "cygrad.operators.elementwise":
         "nn_functional_tanh nn_functional_tanh_ nn_functional_sigmoid nn_functional_sigmoid_ nn_functional_softplus "
         "nn_functional_softplus_ nn_functional_relu nn_functional_relu_ nn_functional_gelu nn_functional_gelu_ nn_functional_silu "
@@ -152,10 +189,14 @@ NN_FUNCTIONAL: dict[str, str] = {
 }
 
 METHODS: dict[str, str] = {
+    "cygrad.operators.bands":
+        "_banded",
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex",
+    "cygrad.operators.convolutions":
+        "_convolve _spread_kernels _sum_kernels",
     "cygrad.operators.copies":
         "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
     "cygrad.operators.covariance":
@@ -186,6 +227,8 @@ METHODS: dict[str, str] = {
         "matrix_exp matrix_power",
     "cygrad.operators.matrix_norms":
         "norm",
+    "cygrad.operators.max_pooling":
+        "_places_of_largest",
     "cygrad.operators.memory":
         "untyped_storage storage",
     "cygrad.operators.new_tensors":
@@ -194,6 +237,8 @@ METHODS: dict[str, str] = {
         "dist",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
+    "cygrad.operators.patches":
+        "_take_columns _add_columns",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
     "cygrad.operators.quantiles":
@@ -246,8 +291,12 @@ PROPERTIES: dict[str, str] = {
 }
 
 RULES: dict[str, str] = {
+    "cygrad.operators.bands":
+        "banded",
     "cygrad.operators.conjugation":
         "view_as_real view_as_complex",
+    "cygrad.operators.convolutions":
+        "convolve spread_kernels sum_kernels",
     "cygrad.operators.copies":
         "clone convert alias enter copy fill zero",
     "cygrad.operators.determinants":
@@ -278,6 +327,10 @@ RULES: dict[str, str] = {
         "linalg_vector_norm",
     "cygrad.operators.orthogonal":
         "linalg_qr linalg_householder_product ormqr",
+    "cygrad.operators.padding":
+        "constant_pad_nd",
+    "cygrad.operators.patches":
+        "take_columns add_columns",
     "cygrad.operators.products":
         "matmul addmm baddbmm",
     "cygrad.operators.rearranging":

@@ -7,7 +7,7 @@ FUNCTIONS: dict[str, str] = {
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_real_copy view_as_complex view_as_complex_copy real "
         "imag complex polar",
     "cygrad.operators.copies":
-        "clone detach detach_copy copy_ fill_ zero_ resize_ resize_as_ set_",
+        "clone detach detach_copy detach_ copy_ fill_ zero_ resize_ resize_as_ set_",
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
@@ -141,7 +141,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.conjugation":
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex",
     "cygrad.operators.copies":
-        "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
+        "clone contiguous _convert detach detach_ copy_ fill_ zero_ type_as resize_ resize_as_ set_",
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":

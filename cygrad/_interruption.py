@@ -1,7 +1,7 @@
 """Ctrl-C while Python imports the package for one of its commands: Python would show where the import was.
 
-`python -m cygrad` imports the package before anything of the command itself runs, and this module before all others, so it imports
-only what is built into Python.
+`python -m cygrad` imports the package before anything of the command itself runs, and this module before all others, so its own imports are
+modules that are built into Python.
 """
 import _signal  # type: ignore[import-not-found]
 import sys

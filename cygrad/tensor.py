@@ -155,16 +155,6 @@ class Tensor(TensorBase):
         setattr(self, "requires_grad", requires_grad)  # noqa: B010 - a slot of the base, which mypy does not see
         return self
 
-    def detach_(self) -> Tensor:
-        """Make this tensor a leaf that needs no gradient; RuntimeError for a view.
-
-        A node that has saved it as its result keeps the history; one that has saved it as an operand refuses to differentiate, as in torch.
-        """
-        if self._is_view():
-            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        self._forget_history()
-        return self
-
     # ----- Conversion -----
     def to(self, *arguments: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: bool = False,
            non_blocking: bool = False, memory_format: Any = None) -> Tensor:

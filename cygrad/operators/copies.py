@@ -56,6 +56,23 @@ def detach(input: Tensor) -> Tensor:
     """
 
 
+@operator
+def detach_(self: Tensor) -> Tensor:
+    """Make this tensor a leaf that needs no gradient; RuntimeError for a view.
+
+    A node that has saved it as its result keeps the history; one that has saved it as an operand refuses to differentiate, as in torch.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(2, requires_grad=True) * 2
+    >>> x.detach_() is x, x.requires_grad
+    (True, False)
+    """
+    if self._is_view():
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    self._forget_history()
+    return self
+
+
 declare_rule("alias", dinput=lambda g: g)
 declare_rule("enter", dinput=lambda g, level: _leave_or_sum(g, level), node="ExpandBackward0")
 

@@ -1,6 +1,6 @@
 """The signatures that torch's stubs declare of functions and methods that are here too, one overload a line.
 
-A method that torch also has as a function has a line for that as well, unless it changes its tensor.
+A method that torch also has as a function has a line for that as well.
 
 Where torch is installed, `python tests/package/torch_signatures.py` writes `tests/package/torch_signatures.txt` anew.
 """
@@ -39,7 +39,7 @@ if __name__ == "__main__":
 
     folder = Path(torch.__file__).parent / "_C"
     signatures = [(name, words) for name, words in declared(folder / "_VariableFunctions.pyi")
-             if hasattr(cygrad, name) or hasattr(cygrad.Tensor, name) and not name.endswith("_")]
+             if hasattr(cygrad, name) or hasattr(cygrad.Tensor, name)]
     signatures += [(f".{name}", words[1:]) for name, words in declared(folder / "__init__.pyi", "TensorBase")
               if callable(getattr(cygrad.Tensor, name, None))]
     lines = {f"{name}({', '.join(words)})" for name, words in signatures if not ABSENT & {name, *words}}

@@ -33,5 +33,6 @@ SAMPLES = {
 PLAIN = {
     "resize_": [sample(lambda x: dense(x).resize_((3, 2)), (2, 3), numpy=lambda x: x.reshape(3, 2))],
     "resize_as_": [sample(lambda x: dense(x).resize_as_(x.T), (2, 3), numpy=lambda x: x.reshape(3, 2))],
+    "detach_": [sample(lambda x: dense(x).detach_(), (2, 3), numpy=np.array)],
     "set_": [sample(lambda x: cg.empty(0, dtype=x.dtype).set_(x.detach()), (2, 3), numpy=np.array)],
 }

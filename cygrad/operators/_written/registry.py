@@ -13,7 +13,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.convolutions":
         "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution",
     "cygrad.operators.copies":
-        "clone detach detach_copy copy_ fill_ zero_ resize_ resize_as_ set_",
+        "clone detach detach_copy detach_ copy_ fill_ zero_ resize_ resize_as_ set_",
     "cygrad.operators.covariance":
         "cov corrcoef",
     "cygrad.operators.determinants":
@@ -198,7 +198,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.convolutions":
         "_convolve _spread_kernels _sum_kernels",
     "cygrad.operators.copies":
-        "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
+        "clone contiguous _convert detach detach_ copy_ fill_ zero_ type_as resize_ resize_as_ set_",
     "cygrad.operators.covariance":
         "cov corrcoef",
     "cygrad.operators.determinants":

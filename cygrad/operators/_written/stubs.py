@@ -64,8 +64,9 @@ def functions() -> Iterator[tuple[str, str]]:
             space, _, short_name = public_name(name).rpartition(".")
             inplace = ["inplace: _bool = False"] * (row.in_place and space == "nn.functional")
             yield name, declaration(short_name, [*parameters_of(row), *inplace], [*keyword_of(row), out])
-            if row.in_place and space in IN_PLACE:
-                yield f"{name}_", declaration(f"{short_name}_", parameters_of(row), keyword_of(row))
+            if row.in_place and space in IN_PLACE:      # they are the methods, which take their tensor by position
+                first, *others = parameters_of(row)
+                yield f"{name}_", declaration(f"{short_name}_", [first, "/", *others], keyword_of(row))
 
 
 def methods() -> Iterator[tuple[str, str]]:
@@ -90,7 +91,7 @@ def signature_of_row(name: str) -> inspect.Signature:
         text = re.sub(rf"\b_{shadowed}\b", shadowed, text)
     namespace: dict[str, Any] = {}
     exec(compile(text, "<stub>", "exec", __future__.annotations.compiler_flag), namespace)
-    return inspect.signature(namespace[name])
+    return inspect.signature(namespace[public_name(name).rpartition(".")[2]])
 
 
 class _Unshadowed(ast.NodeTransformer):

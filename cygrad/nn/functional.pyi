@@ -5,11 +5,116 @@ Written by hand down to the line that says so; `python -m cygrad.operators` writ
 
 from builtins import bool as _bool
 from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from cygrad.tensor import Tensor
+from cygrad.typing import DTypeLike
 
 # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None,
+    ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0,
+) -> Tensor: ...
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None,
+    ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None,
+    size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None,
+    reduction: str = 'mean',
+) -> Tensor: ...
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None,
+    reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def softmax(
+    input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DTypeLike | None = None, *,
+    axis: _int | None = None,
+) -> Tensor: ...
+def softmin(
+    input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DTypeLike | None = None, *,
+    axis: _int | None = None,
+) -> Tensor: ...
+def log_softmax(
+    input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DTypeLike | None = None, *,
+    axis: _int | None = None,
+) -> Tensor: ...
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None,
+    reduction: str = 'mean', weight: Tensor | None = None,
+) -> Tensor: ...
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None,
+    reduction: str = 'mean', weight: Tensor | None = None,
+) -> Tensor: ...
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None,
+    reduction: str = 'mean', beta: _float = 1.0,
+) -> Tensor: ...
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0, weight: Tensor | None = None,
+) -> Tensor: ...
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None,
+    reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None,
+    reduce: _bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None,
+) -> Tensor: ...
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None,
+    reduction: str = 'mean',
+) -> Tensor: ...
+def kl_div(
+    input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None,
+    reduction: str = 'mean', log_target: _bool = False,
+) -> Tensor: ...
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Tensor | _float, full: _bool = False, eps: _float = 1e-06,
+    reduction: str = 'mean',
+) -> Tensor: ...
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None,
+    eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None,
+    reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None,
+    reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None,
+    reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06,
+    swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean',
+) -> Tensor: ...
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: _float = 1.0, swap: _bool = False,
+    reduction: str = 'mean',
+) -> Tensor: ...
+def normalize(
+    input: Tensor, p: _float = 2.0, dim: _int | tuple[_int, ...] = 1, eps: _float = 1e-12, out: Tensor | None = None,
+    *, axis: _int | tuple[_int, ...] = 1,
+) -> Tensor: ...
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, axis: _int = 1) -> Tensor: ...
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False, *, keepdims: _bool = False,
+) -> Tensor: ...
+def prelu(input: Tensor, weight: Tensor) -> Tensor: ...
+def glu(input: Tensor, dim: _int = -1, *, axis: _int = -1) -> Tensor: ...
 def tanh(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
 def tanh_(input: Tensor) -> Tensor: ...
 def sigmoid(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor: ...

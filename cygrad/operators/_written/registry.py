@@ -55,6 +55,8 @@ FUNCTIONS: dict[str, str] = {
         "view_copy reshape flatten unflatten ravel squeeze squeeze_copy squeeze_ unsqueeze unsqueeze_copy unsqueeze_ atleast_1d "
         "atleast_2d atleast_3d permute permute_copy transpose transpose_copy transpose_ swapdims swapdims_ swapaxes swapaxes_ t "
         "t_copy t_ adjoint movedim moveaxis expand_copy broadcast_to broadcast_tensors broadcast_shapes",
+    "cygrad.operators.similarity":
+        "cosine_similarity pairwise_distance",
     "cygrad.operators.solving":
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
@@ -123,6 +125,22 @@ SIGNAL_WINDOWS: dict[str, str] = {
 }
 
 NN_FUNCTIONAL: dict[str, str] = {
+    "cygrad.operators.class_losses":
+        "nn_functional_cross_entropy nn_functional_nll_loss nn_functional_multi_margin_loss nn_functional_multilabel_margin_loss "
+        "nn_functional_multilabel_soft_margin_loss",
+    "cygrad.operators.exponentials":
+        "nn_functional_softmax nn_functional_softmin nn_functional_log_softmax",
+    "cygrad.operators.losses":
+        "nn_functional_mse_loss nn_functional_l1_loss nn_functional_smooth_l1_loss nn_functional_huber_loss "
+        "nn_functional_binary_cross_entropy nn_functional_binary_cross_entropy_with_logits nn_functional_soft_margin_loss "
+        "nn_functional_kl_div nn_functional_gaussian_nll_loss nn_functional_poisson_nll_loss",
+    "cygrad.operators.margin_losses":
+        "nn_functional_margin_ranking_loss nn_functional_hinge_embedding_loss nn_functional_cosine_embedding_loss "
+        "nn_functional_triplet_margin_loss nn_functional_triplet_margin_with_distance_loss",
+    "cygrad.operators.similarity":
+        "nn_functional_normalize nn_functional_cosine_similarity nn_functional_pairwise_distance",
+    "cygrad.operators.variants":
+        "nn_functional_prelu nn_functional_glu",
     "cygrad.operators.elementwise":
         "nn_functional_tanh nn_functional_tanh_ nn_functional_sigmoid nn_functional_sigmoid_ nn_functional_softplus "
         "nn_functional_softplus_ nn_functional_relu nn_functional_relu_ nn_functional_gelu nn_functional_gelu_ nn_functional_silu "
@@ -136,6 +154,8 @@ NN_FUNCTIONAL: dict[str, str] = {
 }
 
 METHODS: dict[str, str] = {
+    "cygrad.operators.class_losses":
+        "_softmax_loss_gradient _softmax_loss",
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
@@ -158,6 +178,8 @@ METHODS: dict[str, str] = {
         "pinverse _lstsq",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
+    "cygrad.operators.losses":
+        "_binary_cross_entropy",
     "cygrad.operators.masking":
         "where masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
     "cygrad.operators.matrix_functions":
@@ -218,6 +240,8 @@ PROPERTIES: dict[str, str] = {
 }
 
 RULES: dict[str, str] = {
+    "cygrad.operators.class_losses":
+        "softmax_loss_gradient softmax_loss",
     "cygrad.operators.conjugation":
         "view_as_real view_as_complex",
     "cygrad.operators.copies":
@@ -240,6 +264,8 @@ RULES: dict[str, str] = {
         "linalg_pinv lstsq",
     "cygrad.operators.lookup":
         "gather index_select take",
+    "cygrad.operators.losses":
+        "binary_cross_entropy",
     "cygrad.operators.masking":
         "masked_fill masked_select masked_scatter",
     "cygrad.operators.matrix_functions":

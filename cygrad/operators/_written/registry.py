@@ -22,6 +22,8 @@ FUNCTIONS: dict[str, str] = {
         "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
     "cygrad.operators.least_squares":
         "pinverse",
+    "cygrad.operators.linear_maps":
+        "bilinear",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.low_rank":
@@ -128,8 +130,16 @@ NN_FUNCTIONAL: dict[str, str] = {
     "cygrad.operators.class_losses":
         "nn_functional_cross_entropy nn_functional_nll_loss nn_functional_multi_margin_loss nn_functional_multilabel_margin_loss "
         "nn_functional_multilabel_soft_margin_loss",
+    "cygrad.operators.dropping":
+        "nn_functional_dropout nn_functional_dropout1d nn_functional_dropout2d nn_functional_dropout3d "
+        "nn_functional_alpha_dropout nn_functional_feature_alpha_dropout nn_functional_rrelu nn_functional_rrelu_ "
+        "nn_functional_gumbel_softmax",
+    "cygrad.operators.embeddings":
+        "nn_functional_one_hot nn_functional_embedding nn_functional_embedding_bag",
     "cygrad.operators.exponentials":
         "nn_functional_softmax nn_functional_softmin nn_functional_log_softmax",
+    "cygrad.operators.linear_maps":
+        "nn_functional_linear nn_functional_bilinear nn_functional_scaled_dot_product_attention",
     "cygrad.operators.losses":
         "nn_functional_mse_loss nn_functional_l1_loss nn_functional_smooth_l1_loss nn_functional_huber_loss "
         "nn_functional_binary_cross_entropy nn_functional_binary_cross_entropy_with_logits nn_functional_soft_margin_loss "
@@ -137,6 +147,9 @@ NN_FUNCTIONAL: dict[str, str] = {
     "cygrad.operators.margin_losses":
         "nn_functional_margin_ranking_loss nn_functional_hinge_embedding_loss nn_functional_cosine_embedding_loss "
         "nn_functional_triplet_margin_loss nn_functional_triplet_margin_with_distance_loss",
+    "cygrad.operators.normalization":
+        "nn_functional_layer_norm nn_functional_rms_norm nn_functional_group_norm nn_functional_batch_norm "
+        "nn_functional_instance_norm nn_functional_local_response_norm",
     "cygrad.operators.similarity":
         "nn_functional_normalize nn_functional_cosine_similarity nn_functional_pairwise_distance",
     "cygrad.operators.variants":
@@ -166,6 +179,8 @@ METHODS: dict[str, str] = {
         "det slogdet logdet",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.embeddings":
+        "_with_gradient_times",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
@@ -190,6 +205,8 @@ METHODS: dict[str, str] = {
         "untyped_storage storage",
     "cygrad.operators.new_tensors":
         "new_empty new_zeros new_ones new_full",
+    "cygrad.operators.normalization":
+        "_standardized",
     "cygrad.operators.norms":
         "dist",
     "cygrad.operators.orthogonal":
@@ -250,6 +267,8 @@ RULES: dict[str, str] = {
         "linalg_det linalg_slogdet",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.embeddings":
+        "with_gradient_times",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
@@ -270,6 +289,8 @@ RULES: dict[str, str] = {
         "masked_fill masked_select masked_scatter",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp",
+    "cygrad.operators.normalization":
+        "standardized",
     "cygrad.operators.norms":
         "linalg_vector_norm",
     "cygrad.operators.orthogonal":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.memory.sizes import normalized_dim
@@ -133,3 +134,46 @@ def log_softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out:
     tensor([-0.6931, -0.6931])
     """
     return _normalized(log_softmax, _log_softmax, input, dim, dtype, out)
+
+
+# ----- Of neural networks, with torch's choice of the dim -----
+def _chosen(name: str, dim: int | None, ndim: int) -> int:
+    """Return the dim; where it is None, torch's choice, with torch's warning."""
+    if dim is not None:
+        return dim
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+                  stacklevel=3)
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@operator
+def nn_functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None) -> Tensor:
+    """`softmax` along `dim`; None is dim 1, or 0 of tensors of 0, 1 and 3 dims, and warns. `_stacklevel` has no effect.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.softmax(cygrad.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return softmax(input, _chosen("softmax", dim, input.ndim), dtype)
+
+
+@operator
+def nn_functional_softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None) -> Tensor:
+    """`softmax` of the negated elements; arguments are as in `nn.functional.softmax`.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.softmin(cygrad.tensor([0., 1e4]), dim=0)
+    tensor([1., 0.])
+    """
+    return softmax(-input, _chosen("softmin", dim, input.ndim), dtype)
+
+
+@operator
+def nn_functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None) -> Tensor:
+    """`log_softmax` along `dim`; arguments are as in `nn.functional.softmax`.
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.log_softmax(cygrad.zeros(2), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return log_softmax(input, _chosen("log_softmax", dim, input.ndim), dtype)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.memory.sizes import index_argument
+from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad.operators._language.arguments import checked_operand, delivered, refused
 from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.conjugation import view_as_complex, view_as_real
 from cygrad.ops.dtypes import DTYPES
 from cygrad.ops.refusals import NO_LOOP
@@ -124,7 +125,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     return rows["logit"](input if eps is None else input.clamp(eps, 1 - eps), out=out)
 
 
-@operator(refuses={"c": NO_LOOP})
+@operator(refuses={"c": NO_LOOP}, aliases=("nn_functional_prelu",))
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Rectifier with a learnt slope below 0: one number, or one for each channel (dim 1).
 
@@ -139,6 +140,27 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.ndim:
         weight = weight.reshape([-1 if d == 1 else 1 for d in range(input.ndim)])
     return rows["where"](input > 0, input, weight * input)
+
+
+@operator(refuses={"biuc": NO_LOOP}, loop="glu_cpu")
+def nn_functional_glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Gated linear unit: the first half of the elements along `dim`, times the sigmoid of the second half (Dauphin et al. 2017).
+
+    >>> import cygrad
+    >>> cygrad.nn.functional.glu(cygrad.tensor([3., 5., 0., 1e4]))
+    tensor([1.5000, 5.0000])
+    """
+    if not input.ndim:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    d = normalized_dim(dim, input.ndim)
+    if input.shape[d] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}")
+    return _gated(*checked_operand(nn_functional_glu, input).split(max(input.shape[d] // 2, 1), d)) if input.shape[d] else input.clone()
+
+
+@rounded_once
+def _gated(first: Tensor, second: Tensor) -> Tensor:
+    return first * second.sigmoid()
 
 
 @operator

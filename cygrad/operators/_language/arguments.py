@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import checked_out
 from cygrad.ops.refusals import REFUSALS, refusal, refused_factor
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Tuples, as a union of types is made again by each call.
 SEQUENCE, SCALARS, NUMBERS = (tuple, list), (np.generic, TensorImpl), (int, float, complex)
+KINDS = "biufc"     # of dtypes, lowest first
 
 
 def checked_tensor(function: Callable[..., Any], value: Any, argument: str = "input", position: int = 1) -> Any:
@@ -46,6 +48,22 @@ def refused(operator: Any, tensor: Tensor) -> Exception:
 def checked_operand(operator: Any, tensor: Any) -> Any:
     """Return a tensor, of a dtype that the operator takes."""
     check_dtype(operator.name, tensor)
+    return tensor
+
+
+def check_kinds(operator: Any, tensor: Any, *others: Any) -> None:
+    """Refuse tensors whose dtype together, the one of the highest kind, is none that the operator takes."""
+    for other in others:
+        if KINDS.index(other.dtype.kind) > KINDS.index(tensor.dtype.kind):
+            tensor = other
+    check_dtype(operator.name, tensor)
+
+
+def all_examples(tensor: Any) -> Any:
+    """Return a tensor for a check of its values: without a history, and inside of vmap with all examples."""
+    tensor = tensor.detach()
+    while (level := batched_level(tensor)) is not None:
+        tensor = level.enter(tensor)
     return tensor
 
 

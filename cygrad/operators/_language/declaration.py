@@ -186,7 +186,8 @@ def rearranging(operator: Any) -> Any:
 
 def _form(operator: Any, ending: str, function: Callable[..., Any], doc: str, declaration: Declaration) -> Any:
     """Return another form of an operator, with its parameters but `out`."""
-    function.__name__ = function.__qualname__ = operator.name + ending
+    function.__name__ = operator.name + ending
+    function.__qualname__ = operator.__qualname__ + ending      # in its namespace, if it has one
     function.__module__, function.__doc__ = operator.__module__, doc
     function.__wrapped__ = operator.__wrapped__  # type: ignore[attr-defined]
     function.__signature__ = LazySignature(lambda: signature_without_out(operator.__wrapped__))  # type: ignore[attr-defined]

@@ -31,6 +31,11 @@ def widened(arguments: Sequence[Any]) -> Widened | None:
     return Widened([argument.to(dtype.loops) if isinstance(argument, TensorImpl) else argument for argument in arguments], dtype)
 
 
+def in_loops(*tensors: Any) -> tuple[Any, ...]:
+    """Return tensors, or None for each that is None, in the dtype that they are computed in: 16-bit ones in float32."""
+    return tuple([x if x is None or x.dtype.loops is x.dtype else x.to(x.dtype.loops) for x in tensors])
+
+
 def rounded_once(formula: Callable[..., Any]) -> Callable[..., Any]:
     """Return a formula that computes 16-bit tensors in float32 and rounds its result once. Its first argument is a tensor."""
     @wraps(formula)

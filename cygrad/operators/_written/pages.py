@@ -47,8 +47,11 @@ def _described(docstring: str) -> str:
     return "\n\n".join(_block("pycon", part) if part.startswith(">>>") else part for part in docstring.split("\n\n"))
 
 
-def _summary(thing: Any) -> str:
-    return textwrap.shorten((getdoc(thing) or "").split("\n\n")[0], 100, placeholder=" ...")
+def _summary(thing: Any, title: str) -> tuple[str, str]:
+    """Return the row of an operator: a link to it, and as much of its first sentence as leaves the row short."""
+    link = f"[`{title}`](#{title.lower().replace('.', '')})"
+    sentence = (getdoc(thing) or "").split("\n\n")[0]
+    return link, textwrap.shorten(sentence, min(100, 150 - len(link) - sentence.count("|")), placeholder=" ...")
 
 
 # ----- Declared operators -----
@@ -94,7 +97,7 @@ def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
     family = import_module(module)
     single = {name: entries for name, entries in operators.items() if name not in REDUCTIONS}
     titles = {name: public_name(name) for name in single}
-    summaries = ((f"[`{title}`](#{title.lower().replace('.', '')})", _summary(getattr(family, name))) for name, title in titles.items())
+    summaries = (_summary(getattr(family, name), title) for name, title in titles.items())
     parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), _table("operator, result", summaries)]
     for name, entries in single.items():
         text = getdoc(getattr(family, name)) or ""

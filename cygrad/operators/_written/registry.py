@@ -36,6 +36,8 @@ FUNCTIONS: dict[str, str] = {
         "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
     "cygrad.operators.least_squares":
         "pinverse",
+    "cygrad.operators.linear_maps":
+        "bilinear",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.low_rank":
@@ -81,6 +83,8 @@ FUNCTIONS: dict[str, str] = {
         "t_copy t_ adjoint movedim moveaxis expand_copy broadcast_to broadcast_tensors broadcast_shapes",
     "cygrad.operators.shuffling":
         "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle",
+    "cygrad.operators.similarity":
+        "cosine_similarity pairwise_distance",
     "cygrad.operators.solving":
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
@@ -149,15 +153,35 @@ SIGNAL_WINDOWS: dict[str, str] = {
 }
 
 NN_FUNCTIONAL: dict[str, str] = {
+    "cygrad.operators.class_losses":
+        "nn_functional_cross_entropy nn_functional_nll_loss nn_functional_multi_margin_loss nn_functional_multilabel_margin_loss "
+        "nn_functional_multilabel_soft_margin_loss",
     "cygrad.operators.convolutions":
         "nn_functional_conv1d nn_functional_conv2d nn_functional_conv3d nn_functional_conv_tbc nn_functional_conv_transpose1d "
         "nn_functional_conv_transpose2d nn_functional_conv_transpose3d",
     "cygrad.operators.distances":
         "nn_functional_pdist",
+    "cygrad.operators.dropping":
+        "nn_functional_dropout nn_functional_dropout1d nn_functional_dropout2d nn_functional_dropout3d "
+        "nn_functional_alpha_dropout nn_functional_feature_alpha_dropout nn_functional_rrelu nn_functional_rrelu_ "
+        "nn_functional_gumbel_softmax",
+    "cygrad.operators.embeddings":
+        "nn_functional_one_hot nn_functional_embedding nn_functional_embedding_bag",
+    "cygrad.operators.exponentials":
+        "nn_functional_softmax nn_functional_softmin nn_functional_log_softmax",
     "cygrad.operators.grids":
         "nn_functional_affine_grid nn_functional_grid_sample",
     "cygrad.operators.interpolation":
         "nn_functional_interpolate nn_functional_upsample nn_functional_upsample_nearest nn_functional_upsample_bilinear",
+    "cygrad.operators.linear_maps":
+        "nn_functional_linear nn_functional_bilinear nn_functional_scaled_dot_product_attention",
+    "cygrad.operators.losses":
+        "nn_functional_mse_loss nn_functional_l1_loss nn_functional_smooth_l1_loss nn_functional_huber_loss "
+        "nn_functional_binary_cross_entropy nn_functional_binary_cross_entropy_with_logits nn_functional_soft_margin_loss "
+        "nn_functional_kl_div nn_functional_gaussian_nll_loss nn_functional_poisson_nll_loss",
+    "cygrad.operators.margin_losses":
+        "nn_functional_margin_ranking_loss nn_functional_hinge_embedding_loss nn_functional_cosine_embedding_loss "
+        "nn_functional_triplet_margin_loss nn_functional_triplet_margin_with_distance_loss",
     "cygrad.operators.max_pooling":
         "nn_functional_max_pool1d_with_indices nn_functional_max_pool1d nn_functional_max_pool2d_with_indices "
         "nn_functional_max_pool2d nn_functional_max_pool3d_with_indices nn_functional_max_pool3d "
@@ -166,6 +190,9 @@ NN_FUNCTIONAL: dict[str, str] = {
         "nn_functional_adaptive_max_pool3d_with_indices nn_functional_adaptive_max_pool3d nn_functional_lp_pool1d "
         "nn_functional_lp_pool2d nn_functional_lp_pool3d nn_functional_max_unpool1d nn_functional_max_unpool2d "
         "nn_functional_max_unpool3d",
+    "cygrad.operators.normalization":
+        "nn_functional_layer_norm nn_functional_rms_norm nn_functional_group_norm nn_functional_batch_norm "
+        "nn_functional_instance_norm nn_functional_local_response_norm",
     "cygrad.operators.padding":
         "nn_functional_pad",
     "cygrad.operators.patches":
@@ -176,6 +203,10 @@ NN_FUNCTIONAL: dict[str, str] = {
     "cygrad.operators.shuffling":
         "nn_functional_pixel_shuffle nn_functional_pixel_unshuffle nn_functional_channel_shuffle "
         "nn_functional_native_channel_shuffle",
+    "cygrad.operators.similarity":
+        "nn_functional_normalize nn_functional_cosine_similarity nn_functional_pairwise_distance",
+    "cygrad.operators.variants":
+        "nn_functional_prelu nn_functional_glu",
     "cygrad.operators.elementwise":
         "nn_functional_tanh nn_functional_tanh_ nn_functional_sigmoid nn_functional_sigmoid_ nn_functional_softplus "
         "nn_functional_softplus_ nn_functional_relu nn_functional_relu_ nn_functional_gelu nn_functional_gelu_ nn_functional_silu "
@@ -191,6 +222,8 @@ NN_FUNCTIONAL: dict[str, str] = {
 METHODS: dict[str, str] = {
     "cygrad.operators.bands":
         "_banded",
+    "cygrad.operators.class_losses":
+        "_softmax_loss_gradient _softmax_loss",
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
@@ -207,6 +240,8 @@ METHODS: dict[str, str] = {
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.distances":
         "_euclidean_dist",
+    "cygrad.operators.embeddings":
+        "_with_gradient_times",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
@@ -221,6 +256,8 @@ METHODS: dict[str, str] = {
         "pinverse _lstsq",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
+    "cygrad.operators.losses":
+        "_binary_cross_entropy",
     "cygrad.operators.masking":
         "where masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
     "cygrad.operators.matrix_functions":
@@ -233,6 +270,8 @@ METHODS: dict[str, str] = {
         "untyped_storage storage",
     "cygrad.operators.new_tensors":
         "new_empty new_zeros new_ones new_full",
+    "cygrad.operators.normalization":
+        "_standardized",
     "cygrad.operators.norms":
         "dist",
     "cygrad.operators.orthogonal":
@@ -293,6 +332,8 @@ PROPERTIES: dict[str, str] = {
 RULES: dict[str, str] = {
     "cygrad.operators.bands":
         "banded",
+    "cygrad.operators.class_losses":
+        "softmax_loss_gradient softmax_loss",
     "cygrad.operators.conjugation":
         "view_as_real view_as_complex",
     "cygrad.operators.convolutions":
@@ -305,6 +346,8 @@ RULES: dict[str, str] = {
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.distances":
         "euclidean_dist",
+    "cygrad.operators.embeddings":
+        "with_gradient_times",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
@@ -319,10 +362,14 @@ RULES: dict[str, str] = {
         "linalg_pinv lstsq",
     "cygrad.operators.lookup":
         "gather index_select take",
+    "cygrad.operators.losses":
+        "binary_cross_entropy",
     "cygrad.operators.masking":
         "masked_fill masked_select masked_scatter",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp",
+    "cygrad.operators.normalization":
+        "standardized",
     "cygrad.operators.norms":
         "linalg_vector_norm",
     "cygrad.operators.orthogonal":

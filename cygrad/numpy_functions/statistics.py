@@ -26,7 +26,7 @@ DOUBLE = dtype_by_name["float64"]
 
 # ----- Covariances -----
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Tensor:
-    """Return variables as rows, in double precision unless another dtype is requested; those of y below those of m."""
+    """Return variables as rows, in double precision unless another dtype is requested."""
     several = []
     for variables in (m, y) if y is not None else (m,):
         x = operand(variables)

@@ -50,8 +50,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         place = (sorting.searchsorted(xp.detach(), x.detach(), side="right") - 1).clamp(0, len(xp) - 2)
         begin, end = xp[place], xp[place + 1]
         low, high = fp[place], fp[place + 1]
-        slope = (high - low) / (end - begin)
-        inner = where(x == begin, low, where(x == end, high, slope * (x - begin) + low))
+        slope = (high - low) / (end - begin).masked_fill(begin == end, 1)
+        from_end = slope * (x - end) + high
+        inner = where(x == end, from_end, slope * (x - begin) + low)        # so that all of x has a slope, and the last point its value
+        between = where((from_end != from_end) & (low == high), low, from_end)
+        inner = where(inner == inner, inner, where(x == begin, low, where(x == end, high, between)))        # beside infinite values
     result = where(x < xp[0], left, where(x > xp[-1], right, inner))
     return where(x == x, result, x)
 

@@ -1,6 +1,7 @@
 """Calls of NumPy's functions beyond shapes, sums and products: order and sets, statistics, samples, polynomials, elements written."""
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view as windows
 
 import cygrad as cg
 from interchange.numpy_samples import MASK, PLACES, of_axes, of_several_axes, sample
@@ -219,6 +220,9 @@ OF_PLACES = {
              *(sample(lambda a, mode=mode: np.pad(a, ((2, 1), (0, 2)), mode), (3, 2)) for mode in ("maximum", "minimum", "mean", "median")),
              sample(lambda a: np.pad(a, 2, "mean", stat_length=((2, 1), (1, 9))), (3, 3))],
     np.ix_: [sample(lambda a: np.ix_(a, [1, 2]), (3,)), sample(lambda a: np.ix_(a > 0, a), (3,))],
+    windows: [sample(lambda a: windows(a, 2), (5,)), sample(lambda a: windows(a, (2, 3)), (3, 4)),
+              sample(lambda a: windows(a, (2, 2), (0, 0)), (4, 2)), sample(lambda a: windows(a, 1, axis=-1), (2, 3)),
+              sample(lambda a: windows(a, 0, axis=1), (2, 3))],
     np.rollaxis: [sample(lambda a, axis=axis, start=start: np.rollaxis(a, axis, start), (2, 3, 4)) for axis, start in (
         (2, 0), (0, 3), (-1, 1), (1, -1))],
     np.tril_indices_from: [sample(np.tril_indices_from, (2, 3)), sample(lambda a: np.tril_indices_from(a, -1), (3, 3))],

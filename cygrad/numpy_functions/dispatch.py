@@ -12,6 +12,7 @@ from cygrad.numpy_functions import choices as choices
 from cygrad.numpy_functions import editing as editing
 from cygrad.numpy_functions import elements as elements
 from cygrad.numpy_functions import matrices as matrices
+from cygrad.numpy_functions import numbers as numbers
 from cygrad.numpy_functions import polynomials as polynomials
 from cygrad.numpy_functions import products as products
 from cygrad.numpy_functions import quantiles as quantiles

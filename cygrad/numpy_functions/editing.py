@@ -57,7 +57,7 @@ def resize(a: Any, new_shape: Any) -> Tensor:
 
 @row(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
-    filt, sides = operand(filt), trim.lower()
+    filt, sides = operand(filt), str(trim).lower()
     if sides not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     axes = [*range(filt.ndim)] if axis is None else [normalized_dim(dim, filt.ndim) for dim in integers(axis)]

@@ -11,7 +11,6 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array
-from cygrad.numpy_functions.reductions import precise
 from cygrad.numpy_functions.rows import arrays, check_device, numpy_dtype, operand, operands, promoted, row
 from cygrad.operators import comparison, masking, new_tensors, sorting
 from cygrad.operators._language.arguments import integers
@@ -170,28 +169,6 @@ row(np.iscomplex)(lambda x: ~operand(x).isreal())
 row(np.round, np.around)(lambda a, decimals=0: operand(a).round(decimals=decimals))
 row(np.fix)(lambda x: operand(x).trunc())
 row(np.nan_to_num)(lambda x, nan=0.0, posinf=None, neginf=None: operand(x).nan_to_num(nan, posinf, neginf))
-
-
-@row(np.divmod)
-def divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    return np.floor_divide(x1, x2), np.remainder(x1, x2)
-
-
-@row(np.modf)
-def modf(x: Any) -> tuple[Tensor, Tensor]:
-    """The fraction and the whole number, both with the sign of x."""
-    x = precise(operand(x), None)
-    whole = x.trunc()
-    return (x - whole).masked_fill(x.isinf(), 0).copysign(x), whole
-
-
-@row(np.spacing)
-def spacing(x: Any) -> Tensor:
-    """The distance to the next number that is farther from 0, with the sign of x."""
-    x = precise(operand(x), None)
-    return x.nextafter(x.new_full((), np.inf).copysign(x)) - x
-
-
 row(np.sinc)(lambda x: operand(x).sinc())
 row(np.real)(lambda val: operand(val).real)
 
@@ -234,11 +211,6 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
 @row(np.unravel_index)
 def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Tensor, ...]:
     return tuple(from_array(np.array(places)) for places in np.unravel_index(arrays(indices), shape, order))
-
-
-@row(np.bitwise_count)
-def bitwise_count(x: Any) -> Tensor:
-    return from_array(np.asarray(np.bitwise_count(arrays(operand(x)))))
 
 
 @row(np.packbits)

@@ -49,9 +49,9 @@ def _median(name: str, skips_nan: bool) -> Callable[..., Tensor]:
     def median(a: Any, axis: Axis = None, overwrite_input: bool = False, keepdims: bool = False) -> Tensor:
         """Of no elements NaN, as their mean is; `overwrite_input` allows a faster way, which is not taken."""
         a = checked(name, operand(a))
-        rows, kept = along_one(a, axis)
+        rows, reduced_shape = along_one(a, axis)
         result = _middle(rows, skips_nan) if rows.shape[-1] and rows.numel() else rows.mean(-1)
-        return result.reshape(kept) if keepdims else result
+        return result.reshape(reduced_shape) if keepdims else result
 
     return median
 
@@ -113,7 +113,7 @@ def _quantile(name: str, operator: Any, scale: float) -> Callable[..., Tensor]:
             a, fractions = promoted(a, precise(requested, None) / scale)
         if not bool(((fractions >= 0) & (fractions <= 1)).all()):
             raise ValueError(f"{'Percentiles' if scale == 100 else 'Quantiles'} must be in the range [0, {scale:g}]")
-        rows, kept = along_one(a, axis)
+        rows, reduced_shape = along_one(a, axis)
         flat = fractions.reshape(-1)
         if method == "averaged_inverted_cdf":       # the mean of both elements where the rank lies between no two
             ranks = rows.shape[-1] * flat
@@ -127,7 +127,7 @@ def _quantile(name: str, operator: Any, scale: float) -> Callable[..., Tensor]:
             else:
                 result = operator(rows, flat, -1, interpolation=interpolation)
                 result = result.to(elements.dtype) if interpolation in ELEMENTS else result
-        return result.reshape([*fractions.shape, *(kept if keepdims else result.shape[1:])])
+        return result.reshape([*fractions.shape, *(reduced_shape if keepdims else result.shape[1:])])
 
     return quantile
 

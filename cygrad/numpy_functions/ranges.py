@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def _ends(*ends: Any) -> list[Tensor]:
 
 
 def _count(num: Any) -> int:
-    count = num.__index__()
+    count = index(num)
     if count < 0:
         raise ValueError(f"Number of samples, {count}, must be non-negative.")
     return count

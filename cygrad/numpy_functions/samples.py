@@ -13,6 +13,7 @@ from cygrad.numpy_functions.reductions import precise
 from cygrad.numpy_functions.rows import operand, promoted, row
 from cygrad.operators import calculus, joining, sorting
 from cygrad.operators._language.arguments import distinct_dims, integers
+from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.masking import where
 
 if TYPE_CHECKING:
@@ -49,8 +50,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         place = (sorting.searchsorted(xp.detach(), x.detach(), side="right") - 1).clamp(0, len(xp) - 2)
         begin, end = xp[place], xp[place + 1]
         low, high = fp[place], fp[place + 1]
-        slope = (high - low) / (end - begin)
-        inner = where(x == begin, low, where(x == end, high, slope * (x - begin) + low))
+        slope = (high - low) / (end - begin).masked_fill(begin == end, 1)
+        from_end = slope * (x - end) + high
+        inner = where(x == end, from_end, slope * (x - begin) + low)        # so that all of x has a slope, and the last point its value
+        between = where((from_end != from_end) & (low == high), low, from_end)
+        inner = where(inner == inner, inner, where(x == begin, low, where(x == end, high, between)))        # beside infinite values
     result = where(x < xp[0], left, where(x > xp[-1], right, inner))
     return where(x == x, result, x)
 
@@ -114,40 +118,43 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi)
 
 
 # ----- Convolutions -----
-def _convolved(name: str, a: Tensor, v: Tensor, mode: Any, reverse: bool) -> Tensor:
-    """Return sums of products of vectors that are shifted against each other: products of a matrix of windows, a view, with the shorter.
+MODES = {"v": "valid", "s": "same", "f": "full", 0: "valid", 1: "same", 2: "full"}
 
-    `reverse`: the parts of a shorter first vector begin at the other end.
+
+@rounded_once
+def _convolved(a: Tensor, v: Tensor, mode: Any, turned: bool) -> Tensor:
+    """Return sums of products of vectors that are shifted against each other, of all shifts, or of those in the middle.
+
+    `turned`: of an even number of shifts that are left out at the ends of "same", where v is the longer one, the lesser is at the end.
     """
-    modes = {"v": "valid", "s": "same", "f": "full", 0: "valid", 1: "same", 2: "full"}
-    mode = modes.get(mode, mode)
-    if mode not in ("valid", "same", "full"):
+    mode = MODES.get(mode, mode)
+    if mode not in MODES.values():
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    if a.ndim != 1 or v.ndim != 1:
-        raise ValueError("object too deep for desired array")
-    for operand_name, each in (("a", a), ("v", v)):
-        if not len(each):
-            raise ValueError(f"{operand_name} cannot be empty" if name == "convolve" else f"{'first' if each is a else 'second'} array "
-                             "argument cannot be empty")
-    swapped = len(v) > len(a)
-    if swapped:
-        a, v = v, a
-    size = len(v)
-    before = {"full": size - 1, "same": size // 2, "valid": 0}[mode]
-    if mode == "same" and swapped and reverse:
-        before = size - 1 - before
-    behind = {"full": size - 1, "same": size - 1 - before, "valid": 0}[mode]
-    padded = joining.cat([a.new_zeros(before), a, a.new_zeros(behind)])
-    return padded.unfold(0, size, 1) @ v.flip(0)
+    turned = turned and len(v) > len(a)
+    a, v = (a, v) if len(a) >= len(v) else (v, a)
+    if mode == "valid":
+        return a._vector_convolution(v, True)
+    whole = a._vector_convolution(v, False)
+    return whole if mode == "full" else whole.narrow(0, (len(v) if turned else len(v) - 1) // 2, len(a))
+
+
+def _vectors(a: Any, v: Any, *names: str) -> list[Tensor]:
+    vectors = [each.reshape(1) if not each.ndim else each for each in promoted(a, v)]
+    for vector, name in zip(vectors, names, strict=True):
+        if vector.ndim != 1:
+            raise ValueError("object too deep for desired array")
+        if not len(vector):
+            raise ValueError(f"{name} cannot be empty")
+    return vectors
 
 
 @row(np.convolve)
 def convolve(a: Any, v: Any, mode: Any = "full") -> Tensor:
-    a, v = (each.reshape(1) if not each.ndim else each for each in promoted(a, v))
-    return _convolved("convolve", a, v, mode, False)
+    a, v = _vectors(a, v, "a", "v")
+    return _convolved(a, v, mode, False)
 
 
 @row(np.correlate)
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Tensor:
-    a, v = (each.reshape(1) if not each.ndim else each for each in promoted(a, v))
-    return _convolved("correlate", a, v.flip(0).conj(), mode, True)
+    a, v = _vectors(a, v, "first array argument", "second array argument")
+    return _convolved(a, v.flip(0).conj().resolve_conj(), mode, True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad.numpy_functions.rows import cast, is_integer, operand, operands, row
 from cygrad.operators import joining, shapes
 from cygrad.operators._language.arguments import distinct_dims, integers
@@ -96,6 +97,21 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
 
 
 row(np.copy)(lambda a: operand(a).clone())
+
+
+@row(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(x: Any, window_shape: Axes, axis: Axes | None = None) -> Tensor:
+    x, sizes = operand(x), integers(window_shape)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(normalized_dim(dim, x.ndim) for dim in integers(axis))
+    if len(sizes) != len(axes):
+        raise ValueError(f"Must provide matching length window_shape and axis; got {len(sizes)} window_shape elements and {len(axes)} axes")
+    if any(size < 0 for size in sizes):
+        raise ValueError("`window_shape` cannot contain negative values")
+    for size, dim in zip(sizes, axes, strict=True):
+        if size > x.shape[dim]:
+            raise ValueError("window shape cannot be larger than input array shape")
+        x = x.unfold(dim, size, 1)
+    return x
 
 
 # ----- The same elements in other places -----

@@ -26,7 +26,7 @@ DOUBLE = dtype_by_name["float64"]
 
 # ----- Covariances -----
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Tensor:
-    """Return variables as rows, in double precision unless another dtype is requested; those of y below those of m."""
+    """Return variables as rows, in double precision unless another dtype is requested."""
     several = []
     for variables in (m, y) if y is not None else (m,):
         x = operand(variables)
@@ -199,7 +199,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool
     x, y = operand(x), operand(y)
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
-    count = 1 if is_integer(bins) else len(bins)
-    each = bins if count == 2 else [bins, bins] if not is_integer(bins) else bins
-    counts, (first, second) = histogramdd([x, y], each, range, density, weights)
+    if not is_integer(bins) and len(bins) not in (1, 2):        # edges, of both
+        bins = [bins, bins]
+    counts, (first, second) = histogramdd([x, y], bins, range, density, weights)
     return counts, first, second

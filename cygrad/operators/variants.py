@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument, normalized_dim
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_operand, delivered, refused
-from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.batches import same
+from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.conjugation import view_as_complex, view_as_real
 from cygrad.ops.dtypes import DTYPES
@@ -174,3 +178,8 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported. Use it as it is, or convert it, e.g. with .int().")
     return input
+
+
+@operator(dx=lambda g, y: g / (3 * y.square()), batch=same)
+def _cube_root(x: Tensor) -> Tensor:
+    return recorded(_cube_root, (x,), computed(np.asarray(np.cbrt(to_array(x)))))

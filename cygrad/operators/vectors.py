@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cygrad._core.compute import products as compiled
 from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import check_ndim, checked_operand, delivered
 from cygrad.operators._language.batches import shifted
@@ -18,8 +21,6 @@ from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP, NOT_FLOATING
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cygrad.tensor import Tensor
 
 
@@ -126,3 +127,22 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = N
 @rounded_once
 def _sum_of_products(x: Tensor, y: Tensor, dim: int) -> Tensor:
     return (x * y).sum(dim)
+
+
+# ----- Shifted against each other -----
+def _convolved_examples(level: Any, operator: Any, a: Tensor, v: Tensor, valid: bool) -> Tensor:
+    """Multiply the windows of a vector, between zeros where all overlaps count, by the other one."""
+    zeros = a.new_zeros(0 if valid else v.shape[0] - 1)
+    return (cat([zeros, a, zeros]).unfold(0, v.shape[0], 1) * v.flip(0)).sum(-1)
+
+
+@operator(da=lambda g, v, valid: g._vector_convolution(v.flip(0), not valid),
+          dv=lambda g, a, valid: a._vector_convolution(g.flip(0), True).flip(0) if valid else g._vector_convolution(a.flip(0), True),
+          tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
+def _vector_convolution(a: Tensor, v: Tensor, valid: bool) -> Tensor:
+    """Sums of products of two vectors of one dtype, at each shift at which they overlap, or (`valid`) at which all of v, the shorter, does.
+
+    Each gradient is the other kind, of the other vector backwards.
+    """
+    result = np.convolve(to_array(a), to_array(v), "valid" if valid else "full")
+    return recorded(_vector_convolution, (a, v), computed(result), valid=valid)

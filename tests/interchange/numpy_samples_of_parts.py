@@ -1,6 +1,7 @@
 """Calls of NumPy's functions beyond shapes, sums and products: order and sets, statistics, samples, polynomials, elements written."""
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view as windows
 
 import cygrad as cg
 from interchange.numpy_samples import MASK, PLACES, of_axes, of_several_axes, sample
@@ -159,9 +160,20 @@ sample(lambda a: np.gradient(a, axis=(1, 0)), (3, 2)),
 }
 
 OF_UFUNCS = {
+    **{function: [sample(function, (2, 3)), sample(function, ())] for function in (np.degrees, np.rad2deg, np.radians, np.deg2rad, np.fabs,
+                                                                               np.cbrt)},
+    np.heaviside: [sample(lambda a, b: np.heaviside(np.round(a), b), (2, 3), (3,)), sample(lambda a: np.heaviside(a, 0.5), (2, 3))],
     np.divmod: [sample(lambda a, b: np.divmod(a, b * 2), (2, 3), (3,)), sample(lambda a: np.divmod(a * 5, 2), (3,))],
     np.modf: [sample(lambda a: np.modf(a * 3.3), (2, 3))],
+    np.frexp: [sample(lambda a: np.frexp(a * 5), (2, 3))],
+    np.ldexp: [sample(lambda a: np.ldexp(a, [-3, 0, 7]), (2, 3)), sample(lambda a: np.ldexp(a, 4), (3,))],
     np.spacing: [sample(lambda a: np.spacing(a * 1e300), (2, 3))],
+    np.float_power: [sample(lambda a, b: np.float_power(np.abs(a * 1.0), b), (2, 3), (3,)), sample(lambda a: np.float_power(a, 2), (3,)),
+                     sample(lambda a: np.float_power(2, a), (3,))],
+    np.gcd: [sample(lambda a, b: np.gcd(np.argsort(a) * 6, np.argsort(b) * 4), (4,), (4,)),
+             sample(lambda a: np.gcd(np.argsort(a), 6), (4,))],
+    np.lcm: [sample(lambda a, b: np.lcm(np.argsort(a) * 6, np.argsort(b) * 4), (4,), (4,)),
+             sample(lambda a: np.lcm(4, np.argsort(a)), (4,))],
     np.bitwise_count: [sample(lambda a: np.bitwise_count(np.argsort(a) * 7), (5,))],
 }
 
@@ -208,6 +220,9 @@ OF_PLACES = {
              *(sample(lambda a, mode=mode: np.pad(a, ((2, 1), (0, 2)), mode), (3, 2)) for mode in ("maximum", "minimum", "mean", "median")),
              sample(lambda a: np.pad(a, 2, "mean", stat_length=((2, 1), (1, 9))), (3, 3))],
     np.ix_: [sample(lambda a: np.ix_(a, [1, 2]), (3,)), sample(lambda a: np.ix_(a > 0, a), (3,))],
+    windows: [sample(lambda a: windows(a, 2), (5,)), sample(lambda a: windows(a, (2, 3)), (3, 4)),
+              sample(lambda a: windows(a, (2, 2), (0, 0)), (4, 2)), sample(lambda a: windows(a, 1, axis=-1), (2, 3)),
+              sample(lambda a: windows(a, 0, axis=1), (2, 3))],
     np.rollaxis: [sample(lambda a, axis=axis, start=start: np.rollaxis(a, axis, start), (2, 3, 4)) for axis, start in (
         (2, 0), (0, 3), (-1, 1), (1, -1))],
     np.tril_indices_from: [sample(np.tril_indices_from, (2, 3)), sample(lambda a: np.tril_indices_from(a, -1), (3, 3))],

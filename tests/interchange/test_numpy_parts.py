@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad.autograd import gradcheck, gradgradcheck
 from cygrad.func import grad, hessian, jvp, vmap
 
 X = cg.tensor([[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]], dtype=cg.float64)
@@ -65,6 +66,13 @@ def test_interpolation_at_points_and_beyond():
     x = cg.tensor([0.25, 1.5], dtype=cg.float64, requires_grad=True)
     np.interp(x, xp, [1.0, 5.0, 3.0]).sum().backward()
     assert x.grad.tolist() == [4, -2]
+    assert grad(lambda x: np.interp(x, xp, [1.0, 5.0, 3.0]).sum())(cg.tensor(xp, dtype=cg.float64)).tolist() == [4, -2, -2]
+    twice = [0.0, 1.0, 1.0, 2.0]
+    for x in ([0.5, 1.0, 1.5], [2.0]):
+        same(np.interp(cg.tensor(x, dtype=cg.float64), twice, [1.0, 5.0, 7.0, 3.0]), np.interp(x, twice, [1.0, 5.0, 7.0, 3.0]))
+    for values in ([np.inf, np.inf, 1.0], [1.0, -np.inf, np.inf], [np.nan, 1.0, 2.0]):
+        np.testing.assert_array_equal(np.interp(at + [0.5, 1.5], xp, cg.tensor(values, dtype=cg.float64)).numpy(),
+                                      np.interp(at + [0.5, 1.5], xp, values))
 
 
 def test_ends_of_ranges_are_exact():
@@ -219,9 +227,13 @@ BAD = {
     "copyto shape": (lambda x: np.copyto(x, np.ones(4)), RuntimeError, "expand"),
     "fill_diagonal": (lambda x: np.fill_diagonal(x[0], 1.0), ValueError, "at least 2-d"),
     "linspace": (lambda x: np.linspace(x, 1.0, -1), ValueError, "Number of samples, -1, must be non-negative"),
+    "linspace of a half": (lambda x: np.linspace(x, 1.0, 2.5), TypeError, "cannot be interpreted as an integer"),
+    "trim_zeros": (lambda x: np.trim_zeros(x[0], "middle"), ValueError, "unexpected character"),
     "linspace device": (lambda x: np.linspace(x, 1.0, device="gpu"), ValueError, "Device not understood"),
     "geomspace of zero": (lambda x: np.geomspace(x * 0, 1.0), ValueError, "Geometric sequence cannot include zero"),
     "geomspace of signs": (lambda x: np.geomspace(x, -1.0), ValueError, "different signs"),
+    "windows": (lambda x: np.lib.stride_tricks.sliding_window_view(x, (3, 1)), ValueError, "window shape cannot be larger"),
+    "dims of windows": (lambda x: np.lib.stride_tricks.sliding_window_view(x, 1), ValueError, "Must provide matching length"),
     "vander": (np.vander, ValueError, "one-dimensional"),
     "ix_": (np.ix_, ValueError, "Cross index must be 1 dimensional"),
     "unwrap": (lambda x: np.unwrap(x.byte()), TypeError, "differences of .*uint8 wrap around"),
@@ -251,3 +263,24 @@ def test_a_fit_with_too_few_points_warns_the_caller():
     with pytest.warns(np.exceptions.RankWarning, match="poorly conditioned") as records:
         np.polyfit(cg.ones(3, dtype=cg.float64), X[0], 1)
     assert records[0].filename == __file__
+
+
+# ----- Convolutions -----
+@pytest.mark.cases("mode", ["full", "same", "valid"])
+@pytest.mark.cases("sizes", [(5, 3), (2, 4), (1, 1), (3, 3), (4, 2), (2, 5)], ids=str)
+@pytest.mark.cases("function", [np.convolve, np.correlate])
+def test_derivatives_of_convolutions(function, sizes, mode):
+    """Of both orders, forward, in batches, and of complex numbers."""
+    for dtype in (cg.float64, cg.complex128):
+        operands = [cg.randn(size, dtype=dtype, requires_grad=True) for size in sizes]
+        assert gradcheck(lambda a, v: function(a, v, mode), operands, check_forward_ad=True, check_batched_grad=True)
+        assert gradgradcheck(lambda a, v: function(a, v, mode), operands)
+    a, v = (cg.randn(3, size, dtype=cg.float64) for size in sizes)
+    expected = np.stack([function(x, y, mode) for x, y in zip(a.numpy(), v.numpy(), strict=True)])
+    np.testing.assert_allclose(vmap(lambda a, v: function(a, v, mode))(a, v).numpy(), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [cg.float16, cg.bfloat16])
+def test_convolutions_of_16_bits_are_rounded_once(dtype):
+    a, v = cg.randn(200).to(dtype), cg.randn(50).to(dtype)
+    assert np.convolve(a, v).tolist() == np.convolve(a.float(), v.float()).to(dtype).tolist()

@@ -312,9 +312,9 @@ METHODS: dict[str, str] = {
     "cygrad.operators.statistics":
         "var std nanmean",
     "cygrad.operators.variants":
-        "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
+        "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive _cube_root",
     "cygrad.operators.vectors":
-        "dot outer ger vdot cross",
+        "dot outer ger vdot cross _vector_convolution",
     "cygrad.operators.windows":
         "unfold _sum_windows as_strided as_strided_ as_strided_scatter _gather_view _scatter_view _put_view",
 }
@@ -402,8 +402,10 @@ RULES: dict[str, str] = {
         "split split_with_sizes unbind",
     "cygrad.operators.statistics":
         "var std var_mean std_mean",
+    "cygrad.operators.variants":
+        "cube_root",
     "cygrad.operators.vectors":
-        "dot linalg_cross",
+        "dot linalg_cross vector_convolution",
     "cygrad.operators.windows":
         "unfold sum_windows as_strided gather_view scatter_view put_view",
 }

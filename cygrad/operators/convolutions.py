@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Elements of columns that are copied and multiplied at a time.
 BLOCK = 1 << 18
+# Columns are added up, rather than gathered, where results have more channels than FEWER times the input, and so many elements.
+FEWER, SMALL = 4, 1 << 10
 
 
 # ----- Products of arrays -----
@@ -94,20 +96,31 @@ def _kernels(view: np.ndarray, y: np.ndarray, groups: int) -> np.ndarray:
 
 def _spread(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    kernel, groups, channels = w.shape[2:], steps.groups, w.shape[1]
-    if prod(steps.stride) == 1:     # each place has a window of results: the kernels in reverse order
-        first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
-        turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
-        if groups > 1:
-            turned = turned.reshape(groups, w.shape[0] // groups, *w.shape[1:])
-            turned = turned.swapaxes(1, 2).reshape(groups * channels, w.shape[0] // groups, *kernel)
-        else:
-            turned = turned.swapaxes(0, 1)
-        return _convolved(windows(y, Steps(steps.stride, first, steps.dilation, groups), kernel, sizes), turned, groups)
+    kernel, groups, (own, channels) = w.shape[2:], steps.groups, w.shape[:2]
+    if max(steps.stride) == 1 and (own <= FEWER * groups * channels or y.size < SMALL):
+        return _gathered(y, w, steps, sizes)
     examples, places = y.shape[0], y.shape[2:]
-    matrix = w.reshape(groups, w.shape[0] // groups, channels * prod(kernel)).swapaxes(1, 2)
-    columns = np.matmul(matrix, y.reshape(examples, groups, y.shape[1] // groups, prod(places)))
-    return added(columns.reshape(examples, groups * channels, *kernel, *places), steps, sizes)
+    matrix = w.reshape(groups, own // groups, channels * prod(kernel)).swapaxes(1, 2)
+    values = y.reshape(examples, groups, own // groups, prod(places))
+    result = np.empty((examples, groups * channels, *sizes), y.dtype)
+    block = max(BLOCK // max(groups * channels * prod(kernel) * prod(places), 1), 1)
+    for n in range(0, examples, block):
+        columns = np.matmul(matrix, values[n:n + block])
+        result[n:n + block] = added(columns.reshape(columns.shape[0], groups * channels, *kernel, *places), steps, sizes)
+    return result
+
+
+def _gathered(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
+    """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order."""
+    kernel, groups, (own, channels) = w.shape[2:], steps.groups, w.shape[:2]
+    first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
+    turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
+    if groups > 1:
+        turned = turned.reshape(groups, own // groups, channels, *kernel)
+        turned = turned.swapaxes(1, 2).reshape(groups * channels, own // groups, *kernel)
+    else:
+        turned = turned.swapaxes(0, 1)
+    return _convolved(windows(y, Steps(steps.stride, first, steps.dilation, groups), kernel, sizes), turned, groups)
 
 
 # ----- Three operators, each of which is the adjoint of the others -----

@@ -10,8 +10,10 @@ at a time, which is multiplied while it is in the cache.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -110,17 +112,23 @@ def _spread(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) 
     return result
 
 
+@lru_cache(256)
+def _in_reverse(steps: Steps, kernel: tuple[int, ...]) -> Steps:
+    """Return where windows of results lie, of which each place of the input is the sum, in reverse order."""
+    first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
+    return steps._replace(before=first)
+
+
 def _gathered(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
     """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order."""
     kernel, groups, (own, channels) = w.shape[2:], steps.groups, w.shape[:2]
-    first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
     turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
     if groups > 1:
         turned = turned.reshape(groups, own // groups, channels, *kernel)
         turned = turned.swapaxes(1, 2).reshape(groups * channels, own // groups, *kernel)
     else:
         turned = turned.swapaxes(0, 1)
-    return _convolved(windows(y, Steps(steps.stride, first, steps.dilation, groups), kernel, sizes), turned, groups)
+    return _convolved(windows(y, _in_reverse(steps, kernel), kernel, sizes), turned, groups)
 
 
 # ----- Three operators, each of which is the adjoint of the others -----
@@ -176,6 +184,9 @@ def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, 
 
 
 # ----- Arguments -----
+Sizes = tuple[int, ...]
+
+
 def _per_dim(word: str, value: Ints, dims: int) -> tuple[int, ...]:
     """Return one number for each dim of a kernel."""
     if type(value) is int:
@@ -205,53 +216,90 @@ def _check_operands(operator: Any, dims: int, input: Tensor, weight: Tensor, bia
     checked_operand(operator, input)
 
 
-def _check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
-    """Refuse channels that do not fit; the input has its dim of examples."""
-    shape = weight.shape
+def _check_channels(shape: Sizes, weight: Sizes, bias: Sizes | None, groups: int, transposed: bool) -> None:
+    """Refuse shapes that do not fit; the input has its dim of examples."""
     if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported, but got groups={groups}")
-    own, channels = (shape[0], shape[1] * groups) if transposed else (shape[1] * groups, shape[0])
-    if shape[0] < groups:
+    own, channels = (weight[0], weight[1] * groups) if transposed else (weight[1] * groups, weight[0])
+    if weight[0] < groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
-                           f"{list(shape)} instead")
-    if shape[0] % groups:
+                           f"{list(weight)} instead")
+    if weight[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-                           f"[{list(shape)}] instead")
-    if input.shape[1] != own:
-        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(shape)}, expected input"
-                           f"{list(input.shape)} to have {own} channels, but got {input.shape[1]} channels instead")
-    if bias is not None and bias.shape != (channels,):
-        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(shape)}, expected bias to be 1-dimensional "
-                           f"with {channels} elements, but got bias of size {list(bias.shape)} instead")
-    if 0 in shape[2:]:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kernel {list(shape[2:])}")
+                           f"[{list(weight)}] instead")
+    if shape[1] != own:
+        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(weight)}, expected input"
+                           f"{list(shape)} to have {own} channels, but got {shape[1]} channels instead")
+    if bias is not None and bias != (channels,):
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight)}, expected bias to be "
+                           f"1-dimensional with {channels} elements, but got bias of size {list(bias)} instead")
+    if 0 in weight[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel {list(weight[2:])}")
 
 
-def _checked_steps(dims: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Steps:
-    step, before, apart = _per_dim("stride", stride, dims), _per_dim("padding", padding, dims), _per_dim("dilation", dilation, dims)
-    if min(before) < 0:
-        raise RuntimeError(f"negative padding is not supported, but got padding={list(before)}")
-    if min(step) <= 0:
-        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(step)}")
-    if min(apart) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(apart)}")
-    return Steps(step, before, apart, groups)
+def _check_steps(steps: Steps) -> Steps:
+    if min(steps.before) < 0:
+        raise RuntimeError(f"negative padding is not supported, but got padding={list(steps.before)}")
+    if min(steps.stride) <= 0:
+        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(steps.stride)}")
+    if min(steps.dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(steps.dilation)}")
+    return steps
+
+
+class Plan(NamedTuple):
+    """A convolution whose arguments are checked."""
+
+    steps: Steps
+    sizes: tuple[int, ...]          # of the result
+    behind: tuple[int, ...] = ()    # zeros that the input gets behind, for `constant_pad_nd`
+
+
+# Plans are kept, as a program convolves the same shapes over and over. (A refused one is not: an exception has no result.)
+@lru_cache(256)
+def _planned(shape: Sizes, weight: Sizes, bias: Sizes | None, stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int) -> Plan:
+    _check_channels(shape, weight, bias, groups, False)
+    if isinstance(padding, str) and padding not in ("same", "valid"):
+        raise RuntimeError(f"Invalid padding string: '{padding}'; there are 'same' and 'valid'")
+    steps = _check_steps(Steps(stride, (0,) * len(stride) if isinstance(padding, str) else padding, dilation, groups))
+    sizes, behind = shape[2:], ()
+    if padding == "same":       # of an odd number of zeros there is one more behind
+        if any(step != 1 for step in stride):
+            raise RuntimeError(f"padding='same' is not supported for strided convolutions, but got stride={list(stride)}")
+        total = [d * (k - 1) for d, k in zip(dilation, weight[2:], strict=True)]
+        steps = steps._replace(before=tuple([more // 2 for more in total]))
+        sizes = tuple(map(add, sizes, [more % 2 for more in total]))
+        behind = tuple([count for more in reversed(total) for count in (0, more % 2)]) if sizes != shape[2:] else ()
+    padded = [size + 2 * more for size, more in zip(sizes, steps.before, strict=True)]
+    extent = [d * (k - 1) + 1 for d, k in zip(dilation, weight[2:], strict=True)]
+    if any(size > there for size, there in zip(extent, padded, strict=True)):
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+                           f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size")
+    return Plan(steps, tuple([(there - size) // s + 1 for there, size, s in zip(padded, extent, stride, strict=True)]), behind)
+
+
+@lru_cache(256)
+def _planned_transpose(shape: Sizes, weight: Sizes, bias: Sizes | None, stride: Sizes, padding: Sizes, more: Sizes, dilation: Sizes,
+                       groups: int) -> Plan:
+    steps = _check_steps(Steps(stride, padding, dilation, groups))
+    if min(more) < 0:
+        raise RuntimeError(f"negative output_padding is not supported, but got output_padding={list(more)}")
+    _check_channels(shape, weight, bias, groups, True)
+    if any(count >= max(s, d) for count, s, d in zip(more, stride, dilation, strict=True)):
+        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding: "
+                           f"{list(more)} stride: {list(stride)} dilation: {list(dilation)}")
+    sizes = tuple([(n - 1) * s - 2 * p + d * (k - 1) + extra + 1
+                   for n, s, p, d, k, extra in zip(shape[2:], stride, padding, dilation, weight[2:], more, strict=True)])
+    if min(sizes) < 1 or 0 in shape[2:]:
+        raise RuntimeError(f"Given input size per channel: ({' x '.join(map(str, shape[2:]))}). Calculated output size per channel: "
+                           f"({' x '.join(map(str, sizes))}). Output size is too small")
+    return Plan(steps, sizes)
 
 
 @rounded_once
-def _with_bias(input: Tensor, weight: Tensor, bias: Tensor | None, operator: Any, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
-    result = operator(input, weight, steps, sizes)
-    return result if bias is None else result + bias.reshape([-1] + [1] * len(sizes))
-
-
-def _same_padding(input: Tensor, weight: Tensor, steps: Steps) -> tuple[Tensor, Steps]:
-    """Return an input and steps such that the result has the sizes of the input; zeros behind may be one more than before."""
-    if any(step != 1 for step in steps.stride):
-        raise RuntimeError(f"padding='same' is not supported for strided convolutions, but got stride={list(steps.stride)}")
-    total = [d * (k - 1) for d, k in zip(steps.dilation, weight.shape[2:], strict=True)]
-    if any(count % 2 for count in total):
-        input = constant_pad_nd(input, [count for more in reversed(total) for count in (0, more % 2)])
-    return input, steps._replace(before=tuple([count // 2 for count in total]))
+def _with_bias(input: Tensor, weight: Tensor, bias: Tensor | None, operator: Any, plan: Plan) -> Tensor:
+    result = operator(constant_pad_nd(input, plan.behind) if plan.behind else input, weight, plan.steps, plan.sizes)
+    return result if bias is None else result + bias.reshape([-1] + [1] * len(plan.sizes))
 
 
 def _convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | str,
@@ -260,25 +308,10 @@ def _convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: 
     _check_operands(operator, dims, input, weight, bias)
     if input.ndim == dims + 1:
         return _convolution(operator, dims, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    groups = groups if type(groups) is int else index_argument(groups, "groups")
-    _check_shapes(input, weight, bias, groups, False)
-    if isinstance(padding, str):
-        if padding not in ("same", "valid"):
-            raise RuntimeError(f"Invalid padding string: '{padding}'; there are 'same' and 'valid'")
-        steps = _checked_steps(dims, stride, 0, dilation, groups)
-        if padding == "same":
-            input, steps = _same_padding(input, weight, steps)
-    else:
-        steps = _checked_steps(dims, stride, padding, dilation, groups)
-    places = [size + 2 * more - d * (k - 1) - 1 for size, more, d, k in zip(
-        input.shape[2:], steps.before, steps.dilation, weight.shape[2:], strict=True)]
-    if min(places) < 0:
-        padded = [size + 2 * more for size, more in zip(input.shape[2:], steps.before, strict=True)]
-        extent = [d * (k - 1) + 1 for d, k in zip(steps.dilation, weight.shape[2:], strict=True)]
-        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
-                           f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size")
-    count = tuple([last // s + 1 for last, s in zip(places, steps.stride, strict=True)])
-    return _with_bias(input, weight, bias, _convolve, steps, count)
+    plan = _planned(input.shape, weight.shape, None if bias is None else bias.shape, _per_dim("stride", stride, dims),
+                    padding if isinstance(padding, str) else _per_dim("padding", padding, dims), _per_dim("dilation", dilation, dims),
+                    groups if type(groups) is int else index_argument(groups, "groups"))
+    return _with_bias(input, weight, bias, _convolve, plan)
 
 
 def _transposed_convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints,
@@ -288,20 +321,10 @@ def _transposed_convolution(operator: Any, dims: int, input: Tensor, weight: Ten
     if input.ndim == dims + 1:
         batch = input.unsqueeze(0)
         return _transposed_convolution(operator, dims, batch, weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
-    groups = index_argument(groups, "groups")
-    more, steps = _per_dim("output_padding", output_padding, dims), _checked_steps(dims, stride, padding, dilation, groups)
-    if min(more) < 0:
-        raise RuntimeError(f"negative output_padding is not supported, but got output_padding={list(more)}")
-    _check_shapes(input, weight, bias, groups, True)
-    if any(count >= max(s, d) for count, s, d in zip(more, steps.stride, steps.dilation, strict=True)):
-        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding: "
-                           f"{list(more)} stride: {list(steps.stride)} dilation: {list(steps.dilation)}")
-    sizes = tuple([(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, s, p, d, k, extra in zip(
-        input.shape[2:], steps.stride, steps.before, steps.dilation, weight.shape[2:], more, strict=True)])
-    if min(sizes) < 1 or 0 in input.shape[2:]:
-        raise RuntimeError(f"Given input size per channel: ({' x '.join(map(str, input.shape[2:]))}). Calculated output size per channel: "
-                           f"({' x '.join(map(str, sizes))}). Output size is too small")
-    return _with_bias(input, weight, bias, _spread_kernels, steps, sizes)
+    plan = _planned_transpose(input.shape, weight.shape, None if bias is None else bias.shape, _per_dim("stride", stride, dims),
+                              _per_dim("padding", padding, dims), _per_dim("output_padding", output_padding, dims),
+                              _per_dim("dilation", dilation, dims), index_argument(groups, "groups"))
+    return _with_bias(input, weight, bias, _spread_kernels, plan)
 
 
 # ----- Convolutions -----

@@ -5,7 +5,8 @@ stride s, padding p and dilation d. Its derivative by y is a convolution, by x a
 these three operators has the other two as its gradients, to every order.
 
 Each is one matrix product: windows of the zero-padded input are copied into columns (im2col: Chellapilla, Puri and Simard 2006), a block
-at a time, which is multiplied while it is in the cache.
+at a time, which is multiplied while it is in the cache. Kernels of many elements are multiplied in the frequency domain: the errors are
+rounding errors of the largest elements of a channel, not of each result; where a result is not finite, all are computed by windows.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.memory.sizes import index_argument
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_operand, integers
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.padding import constant_pad_nd
-from cygrad.operators.patches import Steps, added, windows
+from cygrad.operators.patches import Steps, added, extent_of, placed, windows
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
     from cygrad.typing import Ints
 
+Sizes = tuple[int, ...]
+
 # Elements of columns that are copied and multiplied at a time.
 BLOCK = 1 << 18
+# Elements of a kernel, and places, from which on transforms are quicker: measured from 1 to 8 channels, along one dim and two.
+LONG, MANY = 128, 512
 # Columns are added up, rather than gathered, where results have more channels than FEWER times the input, and so many elements.
 FEWER, SMALL = 4, 1 << 10
 
@@ -131,6 +136,83 @@ def _gathered(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]
     return _convolved(windows(y, _in_reverse(steps, kernel), kernel, sizes), turned, groups)
 
 
+# ----- Products of spectra -----
+@lru_cache(256)
+def _quick_size(size: int) -> int:
+    """Return the next size that has no prime factor but 2, 3 and 5."""
+    while True:
+        rest = size
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return size
+        size += 1
+
+
+def _is_spectral(kernel: Sizes, count: Sizes, dtype: np.dtype) -> bool:
+    return prod(kernel) >= LONG and prod(count) >= MANY and dtype.kind in "fc"
+
+
+def _apart(array: np.ndarray, step: Sizes) -> np.ndarray:
+    """Return an array with its elements `step` apart in the dims behind the first two, and zeros between."""
+    if max(step) == 1:
+        return array
+    result = np.zeros(array.shape[:2] + tuple([(n - 1) * s + 1 for n, s in zip(array.shape[2:], step, strict=True)]), array.dtype)
+    result[:, :, *[slice(None, None, s) for s in step]] = array
+    return result
+
+
+def _by_spectra(a: np.ndarray, b: np.ndarray, formula: str, extent: Sizes, groups: tuple[int, int], reverse: bool) -> np.ndarray | None:
+    """Return the sums over channels of convolutions of two arrays of (..., channels, *sizes), or of correlations (`reverse`), up to
+    `extent`; None where a result is not finite.
+
+    groups: the dim of the second array that has channels of groups, and their number; in the first it is dim 1.
+    """
+    dims, (dim, number) = len(extent), groups
+    axes, sizes = tuple(range(2, 2 + dims)), [_quick_size(size) for size in extent]
+    is_real = a.dtype.kind == b.dtype.kind == "f"
+    forward, backward = (np.fft.rfftn, np.fft.irfftn) if is_real else (np.fft.fftn, np.fft.ifftn)
+    with np.errstate(all="ignore"):
+        first, second = forward(a, sizes, axes), forward(b.conj() if reverse else b, sizes, axes)
+        second = second.conj() if reverse else second
+        first = first.reshape(first.shape[0], number, first.shape[1] // number, *first.shape[2:])
+        second = second.reshape(*second.shape[:dim], number, second.shape[dim] // number, *second.shape[dim + 1:])
+        product = np.einsum(formula, first, second)
+        merged = product.reshape(-1, product.shape[-1 - dims], *product.shape[-dims:])
+        result = backward(merged, sizes, axes)[:, :, *[slice(size) for size in extent]]
+    if not np.isfinite(result).all():
+        return None
+    return result.reshape(*product.shape[:-dims], *extent).astype(a.dtype, copy=False)
+
+
+def _convolved_by_spectra(x: np.ndarray, w: np.ndarray, steps: Steps, count: Sizes) -> np.ndarray | None:
+    extent = extent_of(steps, w.shape[2:], count)
+    groups = (0, steps.groups)
+    result = _by_spectra(placed(x, steps.before, extent), _apart(w, steps.dilation), "ngc...,goc...->ngo...", extent, groups, True)
+    if result is None:
+        return None
+    part = [slice(0, (n - 1) * s + 1, s) for n, s in zip(count, steps.stride, strict=True)]
+    return result.reshape(x.shape[0], w.shape[0], *extent)[:, :, *part]
+
+
+def _spread_by_spectra(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: Sizes) -> np.ndarray | None:
+    extent = extent_of(steps, w.shape[2:], y.shape[2:])
+    result = _by_spectra(_apart(y, steps.stride), _apart(w, steps.dilation), "ngo...,goc...->ngc...", extent, (0, steps.groups), False)
+    if result is None:
+        return None
+    return placed(result.reshape(y.shape[0], steps.groups * w.shape[1], *extent), tuple([-b for b in steps.before]), sizes)
+
+
+def _kernels_by_spectra(x: np.ndarray, y: np.ndarray, steps: Steps, kernel: Sizes) -> np.ndarray | None:
+    extent = extent_of(steps, kernel, y.shape[2:])
+    result = _by_spectra(placed(x, steps.before, extent), _apart(y, steps.stride), "ngc...,ngo...->goc...", extent, (1, steps.groups), True)
+    if result is None:
+        return None
+    part = [slice(0, (k - 1) * d + 1, d) for k, d in zip(kernel, steps.dilation, strict=True)]
+    return result.reshape(y.shape[1], x.shape[1] // steps.groups, *extent)[:, :, *part]
+
+
 # ----- Three operators, each of which is the adjoint of the others -----
 def _with_groups(level: Any, x: Tensor) -> Tensor:
     """Return examples of a tensor (batch, channels, ...) as groups of channels."""
@@ -159,9 +241,11 @@ def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps:
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...]) -> Tensor:
     """Convolve (examples, channels, *sizes) with kernels (channels of the result, channels of a group, *kernel) at so many places."""
-    w = to_array(weight)
-    view = windows(to_array(input), steps, w.shape[2:], count)
-    return recorded(_convolve, (input, weight), from_array(_convolved(view, w, steps.groups)), steps=steps)
+    x, w = to_array(input), to_array(weight)
+    result = _convolved_by_spectra(x, w, steps, count) if _is_spectral(w.shape[2:], count, w.dtype) else None
+    if result is None:
+        result = _convolved(windows(x, steps, w.shape[2:], count), w, steps.groups)
+    return recorded(_convolve, (input, weight), computed(result), steps=steps)
 
 
 @operator(dinput=lambda g, weight, steps, input_shape: g._convolve(weight, steps, input_shape[2:]),
@@ -169,8 +253,9 @@ def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its input: from results to a tensor of sizes."""
-    result = _spread(to_array(input), to_array(weight), steps, sizes)
-    return recorded(_spread_kernels, (input, weight), from_array(result), steps=steps)
+    y, w = to_array(input), to_array(weight)
+    result = _spread_by_spectra(y, w, steps, sizes) if _is_spectral(w.shape[2:], y.shape[2:], w.dtype) else None
+    return recorded(_spread_kernels, (input, weight), computed(_spread(y, w, steps, sizes) if result is None else result), steps=steps)
 
 
 @operator(dinput=lambda g, other, steps, input_shape: other._spread_kernels(g, steps, input_shape[2:]),
@@ -178,15 +263,14 @@ def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[in
           tangent=bilinear, batch=_kernels_of_examples, node="ConvolutionBackward0")
 def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its kernels: from an input and results to kernels."""
-    y = to_array(other)
-    view = windows(to_array(input), steps, kernel, y.shape[2:])
-    return recorded(_sum_kernels, (input, other), from_array(_kernels(view, y, steps.groups)), steps=steps)
+    x, y = to_array(input), to_array(other)
+    result = _kernels_by_spectra(x, y, steps, kernel) if _is_spectral(kernel, y.shape[2:], y.dtype) else None
+    if result is None:
+        result = _kernels(windows(x, steps, kernel, y.shape[2:]), y, steps.groups)
+    return recorded(_sum_kernels, (input, other), computed(result), steps=steps)
 
 
 # ----- Arguments -----
-Sizes = tuple[int, ...]
-
-
 def _per_dim(word: str, value: Ints, dims: int) -> tuple[int, ...]:
     """Return one number for each dim of a kernel."""
     if type(value) is int:
@@ -262,7 +346,8 @@ def _planned(shape: Sizes, weight: Sizes, bias: Sizes | None, stride: Sizes, pad
     if isinstance(padding, str) and padding not in ("same", "valid"):
         raise RuntimeError(f"Invalid padding string: '{padding}'; there are 'same' and 'valid'")
     steps = _check_steps(Steps(stride, (0,) * len(stride) if isinstance(padding, str) else padding, dilation, groups))
-    sizes, behind = shape[2:], ()
+    sizes = shape[2:]
+    behind: tuple[int, ...] = ()
     if padding == "same":       # of an odd number of zeros there is one more behind
         if any(step != 1 for step in stride):
             raise RuntimeError(f"padding='same' is not supported for strided convolutions, but got stride={list(stride)}")

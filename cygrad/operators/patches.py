@@ -67,14 +67,14 @@ def _among_zeros(array: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 @lru_cache(256)
-def _extent(steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
+def extent_of(steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
     """Return the sizes that windows span."""
     return tuple([(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(count, steps.stride, kernel, steps.dilation, strict=True)])
 
 
 def windows(array: np.ndarray, steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> np.ndarray:
     """Return a view (examples, channels, *kernel, *count) of windows of an array with zeros around it."""
-    layout = _layout(array.shape[2:], steps.before, _extent(steps, kernel, count), steps.dilation, steps.stride)
+    layout = _layout(array.shape[2:], steps.before, extent_of(steps, kernel, count), steps.dilation, steps.stride)
     array, itemsize = _among_zeros(array, layout), array.itemsize
     return np.ndarray(array.shape[:2] + kernel + count, array.dtype, array, 0,
                       array.strides[:2] + tuple([step * itemsize for step in layout.strides]))
@@ -84,7 +84,7 @@ def added(columns: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarr
     """Return the sums of windows (examples, channels, *kernel, *count) where they lie: the transpose of `windows`."""
     dims = len(sizes)
     kernel, count = columns.shape[2:2 + dims], columns.shape[2 + dims:]
-    result = np.zeros(columns.shape[:2] + _extent(steps, kernel, count), columns.dtype)
+    result = np.zeros(columns.shape[:2] + extent_of(steps, kernel, count), columns.dtype)
     for place in np.ndindex(kernel):
         part = [slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(place, steps.dilation, count, steps.stride, strict=True)]
         result[:, :, *part] += columns[:, :, *place]

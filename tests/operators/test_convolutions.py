@@ -84,6 +84,40 @@ def test_transposes_are_adjoints_in_blocks_of_any_size(block, fewer, dims, strid
             assert (back * x).sum() == product
 
 
+# ----- In the frequency domain -----
+@pytest.mark.cases("dims, stride, padding, dilation, groups, shape, kernels", cases)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_products_of_spectra_are_the_same(dtype, dims, stride, padding, dilation, groups, shape, kernels):
+    results = []
+    for limit in (1, 1 << 40):
+        x, w = (cg.tensor(numbers(each, dtype, seed)).requires_grad_() for seed, each in enumerate((shape, kernels)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(convolutions, "LONG", limit)
+            patch.setattr(convolutions, "MANY", 1)
+            result = FORMS[dims][0](x, w, None, stride, padding, dilation, groups)
+            y = cg.tensor(numbers(result.shape, dtype, 3))
+            results.append([result, *cg.autograd.grad(result, (x, w), y)])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(array_of(one), array_of(other), rtol=1e-12, atol=1e-10)
+
+
+def test_long_kernels_take_spectra(monkeypatch):
+    """Their results are right to rounding errors of the largest; where one is not finite, windows are as they are without spectra."""
+    calls = []
+    monkeypatch.setattr(convolutions, "_by_spectra", lambda *arguments, own=convolutions._by_spectra: calls.append(1) or own(*arguments))
+    x, w = cg.randn(2, 1, 700, rng=0, dtype=cg.float64).requires_grad_(), cg.randn(2, 1, 150, rng=1, dtype=cg.float64).requires_grad_()
+    result = F.conv1d(x, w)
+    expected = np.stack([[np.correlate(array_of(a)[0], array_of(b)[0], "valid") for b in w] for a in x])
+    np.testing.assert_allclose(array_of(result), expected, atol=1e-12)
+    cg.autograd.grad(result.sum(), (x, w))
+    assert len(calls) == 3
+    x = x.detach().clone()
+    x[0, 0, 300] = math.nan
+    assert F.conv1d(x, w).isnan().sum() == 2 * 150
+    assert len(calls) == 4
+    assert F.conv1d(x.long() * 0 + 1, w.long() * 0 + 1).unique().tolist() == [150] and len(calls) == 4
+
+
 @pytest.mark.parametrize("kernel, dilation", [(1, 1), (2, 1), (3, 2), (4, 1), (2, 3)])
 def test_same_keeps_sizes(kernel, dilation):
     """A kernel of an even extent has one zero more behind than before."""

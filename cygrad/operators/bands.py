@@ -41,15 +41,30 @@ class Band:
         self.places, self.weights, self.size = places, weights, size
 
     @cached_property
-    def taps(self) -> list[Tap]:
-        result = []
-        for k in range(self.places.shape[1]):
-            places, weights = self.places[:, k], None if self.weights is None else self.weights[:, k]
-            rows = None if (places >= 0).all() else np.flatnonzero(places >= 0)
-            if rows is not None:
-                places, weights = places[rows], None if weights is None else weights[rows]
-            result.append(Tap(rows, _compact(places), weights))
+    def _taps(self) -> dict[tuple[str, int], list[Tap]]:
+        return {}
+
+    def taps(self, dtype: np.dtype, behind: int) -> list[Tap]:
+        """Return the terms of rows, with weights of a dtype for a dim with as many behind it."""
+        if self.weights is None:
+            dtype, behind = np.dtype(bool), 0
+        result = self._taps.get((dtype.char, behind))
+        if result is None:
+            result = self._taps[dtype.char, behind] = [self._tap(k, dtype, behind) for k in range(self.places.shape[1])]
         return result
+
+    def _tap(self, k: int, dtype: np.dtype, behind: int) -> Tap:
+        places, weights = self.places[:, k], None if self.weights is None else self.weights[:, k]
+        rows = None if (places >= 0).all() else np.flatnonzero(places >= 0)
+        if rows is not None:
+            places, weights = places[rows], None if weights is None else weights[rows]
+        return Tap(rows, _compact(places), None if weights is None else weights.astype(dtype).reshape([-1] + [1] * behind))
+
+    @cached_property
+    def within(self) -> np.ndarray:
+        """Return the places of rows; where a row has fewer, its first again."""
+        first = np.take_along_axis(self.places, (self.places >= 0).argmax(1)[:, None], 1)
+        return np.where(self.places >= 0, self.places, first)
 
     @cached_property
     def transposed(self) -> Band:
@@ -84,10 +99,10 @@ def _banded(input: Tensor, dim: int, band: Band) -> Tensor:
     before = (slice(None),) * dim
     shape = (*array.shape[:dim], len(band.places), *array.shape[dim + 1:])
     result = None
-    for rows, places, weights in band.taps:
+    for rows, places, weights in band.taps(array.real.dtype if array.dtype.kind == "c" else array.dtype, array.ndim - 1 - dim):
         part = array[*before, places] if isinstance(places, slice) else array.take(places, dim)
         if weights is not None:
-            part = part * weights.astype(array.real.dtype).reshape([-1] + [1] * (array.ndim - 1 - dim))
+            part = part * weights
         if result is None and rows is None:
             result = part.copy() if weights is None and part.base is not None else part
             continue

@@ -5,24 +5,27 @@ stride s, padding p and dilation d. Its derivative by y is a convolution, by x a
 these three operators has the other two as its gradients, to every order.
 
 Each is one matrix product: windows of the zero-padded input are copied into columns (im2col: Chellapilla, Puri and Simard 2006), a block
-at a time, which is multiplied while it is in the cache.
+at a time, which is multiplied while it is in the cache. Kernels of many elements are multiplied in the frequency domain: the errors are
+rounding errors of the largest elements of a channel, not of each result; where a result is not finite, all are computed by windows.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cygrad._core.memory.sizes import index_argument
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_operand, integers
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.padding import constant_pad_nd
-from cygrad.operators.patches import Steps, added, windows
+from cygrad.operators.patches import Steps, added, extent_of, placed, windows
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
@@ -32,8 +35,14 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
     from cygrad.typing import Ints
 
+Sizes = tuple[int, ...]
+
 # Elements of columns that are copied and multiplied at a time.
 BLOCK = 1 << 18
+# Elements of a kernel, and places, from which on transforms are quicker: measured from 1 to 8 channels, along one dim and two.
+LONG, MANY = 128, 512
+# Columns are added up, rather than gathered, where results have more channels than FEWER times the input, and so many elements.
+FEWER, SMALL = 4, 1 << 10
 
 
 # ----- Products of arrays -----
@@ -94,20 +103,114 @@ def _kernels(view: np.ndarray, y: np.ndarray, groups: int) -> np.ndarray:
 
 def _spread(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    kernel, groups, channels = w.shape[2:], steps.groups, w.shape[1]
-    if prod(steps.stride) == 1:     # each place has a window of results: the kernels in reverse order
-        first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
-        turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
-        if groups > 1:
-            turned = turned.reshape(groups, w.shape[0] // groups, *w.shape[1:])
-            turned = turned.swapaxes(1, 2).reshape(groups * channels, w.shape[0] // groups, *kernel)
-        else:
-            turned = turned.swapaxes(0, 1)
-        return _convolved(windows(y, Steps(steps.stride, first, steps.dilation, groups), kernel, sizes), turned, groups)
+    kernel, groups, (own, channels) = w.shape[2:], steps.groups, w.shape[:2]
+    if max(steps.stride) == 1 and (own <= FEWER * groups * channels or y.size < SMALL):
+        return _gathered(y, w, steps, sizes)
     examples, places = y.shape[0], y.shape[2:]
-    matrix = w.reshape(groups, w.shape[0] // groups, channels * prod(kernel)).swapaxes(1, 2)
-    columns = np.matmul(matrix, y.reshape(examples, groups, y.shape[1] // groups, prod(places)))
-    return added(columns.reshape(examples, groups * channels, *kernel, *places), steps, sizes)
+    matrix = w.reshape(groups, own // groups, channels * prod(kernel)).swapaxes(1, 2)
+    values = y.reshape(examples, groups, own // groups, prod(places))
+    result = np.empty((examples, groups * channels, *sizes), y.dtype)
+    block = max(BLOCK // max(groups * channels * prod(kernel) * prod(places), 1), 1)
+    for n in range(0, examples, block):
+        columns = np.matmul(matrix, values[n:n + block])
+        result[n:n + block] = added(columns.reshape(columns.shape[0], groups * channels, *kernel, *places), steps, sizes)
+    return result
+
+
+@lru_cache(256)
+def _in_reverse(steps: Steps, kernel: tuple[int, ...]) -> Steps:
+    """Return where windows of results lie, of which each place of the input is the sum, in reverse order."""
+    first = tuple([(k - 1) * d - b for k, d, b in zip(kernel, steps.dilation, steps.before, strict=True)])
+    return steps._replace(before=first)
+
+
+def _gathered(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
+    """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order."""
+    kernel, groups, (own, channels) = w.shape[2:], steps.groups, w.shape[:2]
+    turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
+    if groups > 1:
+        turned = turned.reshape(groups, own // groups, channels, *kernel)
+        turned = turned.swapaxes(1, 2).reshape(groups * channels, own // groups, *kernel)
+    else:
+        turned = turned.swapaxes(0, 1)
+    return _convolved(windows(y, _in_reverse(steps, kernel), kernel, sizes), turned, groups)
+
+
+# ----- Products of spectra -----
+@lru_cache(256)
+def _quick_size(size: int) -> int:
+    """Return the next size that has no prime factor but 2, 3 and 5."""
+    while True:
+        rest = size
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return size
+        size += 1
+
+
+def _is_spectral(kernel: Sizes, count: Sizes, dtype: np.dtype) -> bool:
+    return prod(kernel) >= LONG and prod(count) >= MANY and dtype.kind in "fc"
+
+
+def _apart(array: np.ndarray, step: Sizes) -> np.ndarray:
+    """Return an array with its elements `step` apart in the dims behind the first two, and zeros between."""
+    if max(step) == 1:
+        return array
+    result = np.zeros(array.shape[:2] + tuple([(n - 1) * s + 1 for n, s in zip(array.shape[2:], step, strict=True)]), array.dtype)
+    result[:, :, *[slice(None, None, s) for s in step]] = array
+    return result
+
+
+def _by_spectra(a: np.ndarray, b: np.ndarray, formula: str, extent: Sizes, groups: tuple[int, int], reverse: bool) -> np.ndarray | None:
+    """Return the sums over channels of convolutions of two arrays of (..., channels, *sizes), or of correlations (`reverse`), up to
+    `extent`; None where a result is not finite.
+
+    groups: the dim of the second array that has channels of groups, and their number; in the first it is dim 1.
+    """
+    dims, (dim, number) = len(extent), groups
+    axes, sizes = tuple(range(2, 2 + dims)), [_quick_size(size) for size in extent]
+    is_real = a.dtype.kind == b.dtype.kind == "f"
+    forward, backward = (np.fft.rfftn, np.fft.irfftn) if is_real else (np.fft.fftn, np.fft.ifftn)
+    with np.errstate(all="ignore"):
+        first, second = forward(a, sizes, axes), forward(b.conj() if reverse else b, sizes, axes)
+        second = second.conj() if reverse else second
+        first = first.reshape(first.shape[0], number, first.shape[1] // number, *first.shape[2:])
+        second = second.reshape(*second.shape[:dim], number, second.shape[dim] // number, *second.shape[dim + 1:])
+        product = np.einsum(formula, first, second)
+        merged = product.reshape(-1, product.shape[-1 - dims], *product.shape[-dims:])
+        result = backward(merged, sizes, axes)[:, :, *[slice(size) for size in extent]]
+    if not np.isfinite(result).all():
+        return None
+    return result.reshape(*product.shape[:-dims], *extent).astype(a.dtype, copy=False)
+
+
+def _convolved_by_spectra(x: np.ndarray, w: np.ndarray, steps: Steps, count: Sizes) -> np.ndarray | None:
+    extent = extent_of(steps, w.shape[2:], count)
+    groups = (0, steps.groups)
+    result = _by_spectra(placed(x, steps.before, extent), _apart(w, steps.dilation), "ngc...,goc...->ngo...", extent, groups, True)
+    if result is None:
+        return None
+    part = [slice(0, (n - 1) * s + 1, s) for n, s in zip(count, steps.stride, strict=True)]
+    return result.reshape(x.shape[0], w.shape[0], *extent)[:, :, *part]
+
+
+def _spread_by_spectra(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: Sizes) -> np.ndarray | None:
+    extent = extent_of(steps, w.shape[2:], y.shape[2:])
+    result = _by_spectra(_apart(y, steps.stride), _apart(w, steps.dilation), "ngo...,goc...->ngc...", extent, (0, steps.groups), False)
+    if result is None:
+        return None
+    return placed(result.reshape(y.shape[0], steps.groups * w.shape[1], *extent), tuple([-b for b in steps.before]), sizes)
+
+
+def _kernels_by_spectra(x: np.ndarray, y: np.ndarray, steps: Steps, kernel: Sizes) -> np.ndarray | None:
+    extent = extent_of(steps, kernel, y.shape[2:])
+    result = _by_spectra(placed(x, steps.before, extent), _apart(y, steps.stride), "ngc...,ngo...->goc...", extent, (1, steps.groups), True)
+    if result is None:
+        return None
+    part = [slice(0, (k - 1) * d + 1, d) for k, d in zip(kernel, steps.dilation, strict=True)]
+    return result.reshape(y.shape[1], x.shape[1] // steps.groups, *extent)[:, :, *part]
 
 
 # ----- Three operators, each of which is the adjoint of the others -----
@@ -138,9 +241,11 @@ def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps:
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...]) -> Tensor:
     """Convolve (examples, channels, *sizes) with kernels (channels of the result, channels of a group, *kernel) at so many places."""
-    w = to_array(weight)
-    view = windows(to_array(input), steps, w.shape[2:], count)
-    return recorded(_convolve, (input, weight), from_array(_convolved(view, w, steps.groups)), steps=steps)
+    x, w = to_array(input), to_array(weight)
+    result = _convolved_by_spectra(x, w, steps, count) if _is_spectral(w.shape[2:], count, w.dtype) else None
+    if result is None:
+        result = _convolved(windows(x, steps, w.shape[2:], count), w, steps.groups)
+    return recorded(_convolve, (input, weight), computed(result), steps=steps)
 
 
 @operator(dinput=lambda g, weight, steps, input_shape: g._convolve(weight, steps, input_shape[2:]),
@@ -148,8 +253,9 @@ def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its input: from results to a tensor of sizes."""
-    result = _spread(to_array(input), to_array(weight), steps, sizes)
-    return recorded(_spread_kernels, (input, weight), from_array(result), steps=steps)
+    y, w = to_array(input), to_array(weight)
+    result = _spread_by_spectra(y, w, steps, sizes) if _is_spectral(w.shape[2:], y.shape[2:], w.dtype) else None
+    return recorded(_spread_kernels, (input, weight), computed(_spread(y, w, steps, sizes) if result is None else result), steps=steps)
 
 
 @operator(dinput=lambda g, other, steps, input_shape: other._spread_kernels(g, steps, input_shape[2:]),
@@ -157,9 +263,11 @@ def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[in
           tangent=bilinear, batch=_kernels_of_examples, node="ConvolutionBackward0")
 def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its kernels: from an input and results to kernels."""
-    y = to_array(other)
-    view = windows(to_array(input), steps, kernel, y.shape[2:])
-    return recorded(_sum_kernels, (input, other), from_array(_kernels(view, y, steps.groups)), steps=steps)
+    x, y = to_array(input), to_array(other)
+    result = _kernels_by_spectra(x, y, steps, kernel) if _is_spectral(kernel, y.shape[2:], y.dtype) else None
+    if result is None:
+        result = _kernels(windows(x, steps, kernel, y.shape[2:]), y, steps.groups)
+    return recorded(_sum_kernels, (input, other), computed(result), steps=steps)
 
 
 # ----- Arguments -----
@@ -192,53 +300,91 @@ def _check_operands(operator: Any, dims: int, input: Tensor, weight: Tensor, bia
     checked_operand(operator, input)
 
 
-def _check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
-    """Refuse channels that do not fit; the input has its dim of examples."""
-    shape = weight.shape
+def _check_channels(shape: Sizes, weight: Sizes, bias: Sizes | None, groups: int, transposed: bool) -> None:
+    """Refuse shapes that do not fit; the input has its dim of examples."""
     if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported, but got groups={groups}")
-    own, channels = (shape[0], shape[1] * groups) if transposed else (shape[1] * groups, shape[0])
-    if shape[0] < groups:
+    own, channels = (weight[0], weight[1] * groups) if transposed else (weight[1] * groups, weight[0])
+    if weight[0] < groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
-                           f"{list(shape)} instead")
-    if shape[0] % groups:
+                           f"{list(weight)} instead")
+    if weight[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-                           f"[{list(shape)}] instead")
-    if input.shape[1] != own:
-        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(shape)}, expected input"
-                           f"{list(input.shape)} to have {own} channels, but got {input.shape[1]} channels instead")
-    if bias is not None and bias.shape != (channels,):
-        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(shape)}, expected bias to be 1-dimensional "
-                           f"with {channels} elements, but got bias of size {list(bias.shape)} instead")
-    if 0 in shape[2:]:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kernel {list(shape[2:])}")
+                           f"[{list(weight)}] instead")
+    if shape[1] != own:
+        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(weight)}, expected input"
+                           f"{list(shape)} to have {own} channels, but got {shape[1]} channels instead")
+    if bias is not None and bias != (channels,):
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight)}, expected bias to be "
+                           f"1-dimensional with {channels} elements, but got bias of size {list(bias)} instead")
+    if 0 in weight[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel {list(weight[2:])}")
 
 
-def _checked_steps(dims: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Steps:
-    step, before, apart = _per_dim("stride", stride, dims), _per_dim("padding", padding, dims), _per_dim("dilation", dilation, dims)
-    if min(before) < 0:
-        raise RuntimeError(f"negative padding is not supported, but got padding={list(before)}")
-    if min(step) <= 0:
-        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(step)}")
-    if min(apart) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(apart)}")
-    return Steps(step, before, apart, groups)
+def _check_steps(steps: Steps) -> Steps:
+    if min(steps.before) < 0:
+        raise RuntimeError(f"negative padding is not supported, but got padding={list(steps.before)}")
+    if min(steps.stride) <= 0:
+        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(steps.stride)}")
+    if min(steps.dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(steps.dilation)}")
+    return steps
+
+
+class Plan(NamedTuple):
+    """A convolution whose arguments are checked."""
+
+    steps: Steps
+    sizes: tuple[int, ...]          # of the result
+    behind: tuple[int, ...] = ()    # zeros that the input gets behind, for `constant_pad_nd`
+
+
+# Plans are kept, as a program convolves the same shapes over and over. (A refused one is not: an exception has no result.)
+@lru_cache(256)
+def _planned(shape: Sizes, weight: Sizes, bias: Sizes | None, stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int) -> Plan:
+    _check_channels(shape, weight, bias, groups, False)
+    if isinstance(padding, str) and padding not in ("same", "valid"):
+        raise RuntimeError(f"Invalid padding string: '{padding}'; there are 'same' and 'valid'")
+    steps = _check_steps(Steps(stride, (0,) * len(stride) if isinstance(padding, str) else padding, dilation, groups))
+    sizes = shape[2:]
+    behind: tuple[int, ...] = ()
+    if padding == "same":       # of an odd number of zeros there is one more behind
+        if any(step != 1 for step in stride):
+            raise RuntimeError(f"padding='same' is not supported for strided convolutions, but got stride={list(stride)}")
+        total = [d * (k - 1) for d, k in zip(dilation, weight[2:], strict=True)]
+        steps = steps._replace(before=tuple([more // 2 for more in total]))
+        sizes = tuple(map(add, sizes, [more % 2 for more in total]))
+        behind = tuple([count for more in reversed(total) for count in (0, more % 2)]) if sizes != shape[2:] else ()
+    padded = [size + 2 * more for size, more in zip(sizes, steps.before, strict=True)]
+    extent = [d * (k - 1) + 1 for d, k in zip(dilation, weight[2:], strict=True)]
+    if any(size > there for size, there in zip(extent, padded, strict=True)):
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+                           f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size")
+    return Plan(steps, tuple([(there - size) // s + 1 for there, size, s in zip(padded, extent, stride, strict=True)]), behind)
+
+
+@lru_cache(256)
+def _planned_transpose(shape: Sizes, weight: Sizes, bias: Sizes | None, stride: Sizes, padding: Sizes, more: Sizes, dilation: Sizes,
+                       groups: int) -> Plan:
+    steps = _check_steps(Steps(stride, padding, dilation, groups))
+    if min(more) < 0:
+        raise RuntimeError(f"negative output_padding is not supported, but got output_padding={list(more)}")
+    _check_channels(shape, weight, bias, groups, True)
+    if any(count >= max(s, d) for count, s, d in zip(more, stride, dilation, strict=True)):
+        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding: "
+                           f"{list(more)} stride: {list(stride)} dilation: {list(dilation)}")
+    sizes = tuple([(n - 1) * s - 2 * p + d * (k - 1) + extra + 1
+                   for n, s, p, d, k, extra in zip(shape[2:], stride, padding, dilation, weight[2:], more, strict=True)])
+    if min(sizes) < 1 or 0 in shape[2:]:
+        raise RuntimeError(f"Given input size per channel: ({' x '.join(map(str, shape[2:]))}). Calculated output size per channel: "
+                           f"({' x '.join(map(str, sizes))}). Output size is too small")
+    return Plan(steps, sizes)
 
 
 @rounded_once
-def _with_bias(input: Tensor, weight: Tensor, bias: Tensor | None, operator: Any, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
-    result = operator(input, weight, steps, sizes)
-    return result if bias is None else result + bias.reshape([-1] + [1] * len(sizes))
-
-
-def _same_padding(input: Tensor, weight: Tensor, steps: Steps) -> tuple[Tensor, Steps]:
-    """Return an input and steps such that the result has the sizes of the input; zeros behind may be one more than before."""
-    if any(step != 1 for step in steps.stride):
-        raise RuntimeError(f"padding='same' is not supported for strided convolutions, but got stride={list(steps.stride)}")
-    total = [d * (k - 1) for d, k in zip(steps.dilation, weight.shape[2:], strict=True)]
-    if any(count % 2 for count in total):
-        input = constant_pad_nd(input, [count for more in reversed(total) for count in (0, more % 2)])
-    return input, steps._replace(before=tuple([count // 2 for count in total]))
+def _with_bias(input: Tensor, weight: Tensor, bias: Tensor | None, operator: Any, plan: Plan) -> Tensor:
+    result = operator(constant_pad_nd(input, plan.behind) if plan.behind else input, weight, plan.steps, plan.sizes)
+    return result if bias is None else result + bias.reshape([-1] + [1] * len(plan.sizes))
 
 
 def _convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | str,
@@ -247,25 +393,10 @@ def _convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: 
     _check_operands(operator, dims, input, weight, bias)
     if input.ndim == dims + 1:
         return _convolution(operator, dims, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    groups = groups if type(groups) is int else index_argument(groups, "groups")
-    _check_shapes(input, weight, bias, groups, False)
-    if isinstance(padding, str):
-        if padding not in ("same", "valid"):
-            raise RuntimeError(f"Invalid padding string: '{padding}'; there are 'same' and 'valid'")
-        steps = _checked_steps(dims, stride, 0, dilation, groups)
-        if padding == "same":
-            input, steps = _same_padding(input, weight, steps)
-    else:
-        steps = _checked_steps(dims, stride, padding, dilation, groups)
-    places = [size + 2 * more - d * (k - 1) - 1 for size, more, d, k in zip(
-        input.shape[2:], steps.before, steps.dilation, weight.shape[2:], strict=True)]
-    if min(places) < 0:
-        padded = [size + 2 * more for size, more in zip(input.shape[2:], steps.before, strict=True)]
-        extent = [d * (k - 1) + 1 for d, k in zip(steps.dilation, weight.shape[2:], strict=True)]
-        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
-                           f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size")
-    count = tuple([last // s + 1 for last, s in zip(places, steps.stride, strict=True)])
-    return _with_bias(input, weight, bias, _convolve, steps, count)
+    plan = _planned(input.shape, weight.shape, None if bias is None else bias.shape, _per_dim("stride", stride, dims),
+                    padding if isinstance(padding, str) else _per_dim("padding", padding, dims), _per_dim("dilation", dilation, dims),
+                    groups if type(groups) is int else index_argument(groups, "groups"))
+    return _with_bias(input, weight, bias, _convolve, plan)
 
 
 def _transposed_convolution(operator: Any, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints,
@@ -275,20 +406,10 @@ def _transposed_convolution(operator: Any, dims: int, input: Tensor, weight: Ten
     if input.ndim == dims + 1:
         batch = input.unsqueeze(0)
         return _transposed_convolution(operator, dims, batch, weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
-    groups = index_argument(groups, "groups")
-    more, steps = _per_dim("output_padding", output_padding, dims), _checked_steps(dims, stride, padding, dilation, groups)
-    if min(more) < 0:
-        raise RuntimeError(f"negative output_padding is not supported, but got output_padding={list(more)}")
-    _check_shapes(input, weight, bias, groups, True)
-    if any(count >= max(s, d) for count, s, d in zip(more, steps.stride, steps.dilation, strict=True)):
-        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding: "
-                           f"{list(more)} stride: {list(steps.stride)} dilation: {list(steps.dilation)}")
-    sizes = tuple([(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, s, p, d, k, extra in zip(
-        input.shape[2:], steps.stride, steps.before, steps.dilation, weight.shape[2:], more, strict=True)])
-    if min(sizes) < 1 or 0 in input.shape[2:]:
-        raise RuntimeError(f"Given input size per channel: ({' x '.join(map(str, input.shape[2:]))}). Calculated output size per channel: "
-                           f"({' x '.join(map(str, sizes))}). Output size is too small")
-    return _with_bias(input, weight, bias, _spread_kernels, steps, sizes)
+    plan = _planned_transpose(input.shape, weight.shape, None if bias is None else bias.shape, _per_dim("stride", stride, dims),
+                              _per_dim("padding", padding, dims), _per_dim("output_padding", output_padding, dims),
+                              _per_dim("dilation", dilation, dims), index_argument(groups, "groups"))
+    return _with_bias(input, weight, bias, _spread_kernels, plan)
 
 
 # ----- Convolutions -----

@@ -41,12 +41,6 @@ if TYPE_CHECKING:
 
 
 # ----- Places -----
-def _within(band: Band) -> np.ndarray:
-    """Return the places of windows, the first of a window again where it has fewer: that is no larger element."""
-    first = np.take_along_axis(band.places, (band.places >= 0).argmax(1)[:, None], 1)
-    return np.where(band.places >= 0, band.places, first)
-
-
 @operator(tangent=constant, batch=same)
 def _places_of_largest(input: Tensor, bands: tuple[Band, ...]) -> Tensor:
     """Return the place of the largest element of each window of the last dims, counted in these; the first one, or the last NaN."""
@@ -57,7 +51,7 @@ def _places_of_largest(input: Tensor, bands: tuple[Band, ...]) -> Tensor:
     places: np.ndarray = np.zeros((), np.int64)
     inner = 1       # elements in the dims that are searched
     for dim, band in zip(range(input.ndim - 1, -1, -1), reversed(bands), strict=False):
-        table, along = _within(band), [-1] + [1] * (input.ndim - 1 - dim)
+        table, along = band.within, [-1] + [1] * (input.ndim - 1 - dim)
         source, source_places = best, places
         for k in range(table.shape[1]):
             part = source.take(table[:, k], dim)

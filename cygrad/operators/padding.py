@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor, scalar_tensor
-from cygrad._core.operands.arrays import computed, to_bits
+from cygrad._core.operands.arrays import to_bits
 from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators.bands import Band
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +104,12 @@ def _circular(size: int, before: int, behind: int) -> np.ndarray:
     return first + np.arange(-max(before, 0), length + max(behind, 0)) % max(length, 1)
 
 
+@lru_cache(64)
+def _selected(mode: str, size: int, before: int, behind: int) -> Band:
+    """Return the band that takes a dim's elements at the places of a mode; its transpose adds gradients up."""
+    return Band(PLACES[mode](size, before, behind)[:, None], None, size)
+
+
 PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _circular}
 # How torch names its loops of the modes that do not take bools.
 LOOPS = {"reflect": "reflection_pad", "replicate": "replication_pad"}
@@ -155,5 +163,5 @@ def nn_functional_pad(input: Tensor, pad: Sequence[int], mode: Literal["constant
     _check_mode(input, pairs, mode)
     for dim, (before, behind) in enumerate(pairs, input.ndim - len(pairs)):
         if before or behind:
-            input = input.index_select(dim, computed(PLACES[mode](input.shape[dim], before, behind)))
+            input = input._banded(dim, _selected(mode, input.shape[dim], before, behind))
     return input if any(map(any, pairs)) else input.clone()

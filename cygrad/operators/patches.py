@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,38 +30,61 @@ class Steps(NamedTuple):
 
 
 # ----- Arrays -----
-def placed(array: np.ndarray, before: tuple[int, ...], sizes: tuple[int, ...]) -> np.ndarray:
-    """Return an array (examples, channels, ...) with other sizes in the dims behind: zeros come before it and behind, or it is cut."""
-    result = np.zeros(array.shape[:2] + sizes, array.dtype)
-    source, target = [slice(None), slice(None)], [slice(None), slice(None)]
-    for start, size, there in zip(before, sizes, array.shape[2:], strict=True):
+class Layout(NamedTuple):
+    """Where a tensor lies among zeros such that windows of them are views; sizes are in elements."""
+
+    extent: tuple[int, ...]
+    target: tuple[slice, ...] | None        # None: it lies so by itself
+    source: tuple[slice, ...]
+    strides: tuple[int, ...]                # of windows and of places in them
+
+
+@lru_cache(256)
+def _layout(sizes: tuple[int, ...], before: tuple[int, ...], extent: tuple[int, ...], dilation: tuple[int, ...],
+            stride: tuple[int, ...]) -> Layout:
+    target, source = [slice(None), slice(None)], [slice(None), slice(None)]
+    for start, size, there in zip(before, extent, sizes, strict=True):
         low, high = max(start, 0), max(min(start + there, size), 0)
         target.append(slice(low, high))
         source.append(slice(low - start, max(high, low) - start))
-    result[tuple(target)] = array[tuple(source)]
+    own = [prod(extent[d + 1:]) for d in range(len(extent))]
+    return Layout(extent, None if sizes == extent and not any(before) else tuple(target), tuple(source),
+                  (*map(mul, dilation, own), *map(mul, stride, own)))
+
+
+def placed(array: np.ndarray, before: tuple[int, ...], sizes: tuple[int, ...]) -> np.ndarray:
+    """Return an array (examples, channels, ...) with other sizes in the dims behind: zeros come before it and behind, or it is cut."""
+    ones = (1,) * len(sizes)
+    return _among_zeros(array, _layout(array.shape[2:], before, sizes, ones, ones))
+
+
+def _among_zeros(array: np.ndarray, layout: Layout) -> np.ndarray:
+    if layout.target is None:
+        return np.ascontiguousarray(array)
+    result = np.zeros(array.shape[:2] + layout.extent, array.dtype)
+    result[layout.target] = array[layout.source]
     return result
 
 
-def _extent(steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
+@lru_cache(256)
+def extent_of(steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
     """Return the sizes that windows span."""
     return tuple([(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(count, steps.stride, kernel, steps.dilation, strict=True)])
 
 
 def windows(array: np.ndarray, steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> np.ndarray:
     """Return a view (examples, channels, *kernel, *count) of windows of an array with zeros around it."""
-    extent = _extent(steps, kernel, count)
-    if array.shape[2:] != extent or any(steps.before) or not array.flags.c_contiguous:
-        array = placed(array, steps.before, extent)
-    own = array.strides
-    strides = own[:2] + tuple(map(mul, steps.dilation, own[2:])) + tuple(map(mul, steps.stride, own[2:]))
-    return np.ndarray(array.shape[:2] + kernel + count, array.dtype, array, 0, strides)
+    layout = _layout(array.shape[2:], steps.before, extent_of(steps, kernel, count), steps.dilation, steps.stride)
+    array, itemsize = _among_zeros(array, layout), array.itemsize
+    return np.ndarray(array.shape[:2] + kernel + count, array.dtype, array, 0,
+                      array.strides[:2] + tuple([step * itemsize for step in layout.strides]))
 
 
 def added(columns: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
     """Return the sums of windows (examples, channels, *kernel, *count) where they lie: the transpose of `windows`."""
     dims = len(sizes)
     kernel, count = columns.shape[2:2 + dims], columns.shape[2 + dims:]
-    result = np.zeros(columns.shape[:2] + _extent(steps, kernel, count), columns.dtype)
+    result = np.zeros(columns.shape[:2] + extent_of(steps, kernel, count), columns.dtype)
     for place in np.ndindex(kernel):
         part = [slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(place, steps.dilation, count, steps.stride, strict=True)]
         result[:, :, *part] += columns[:, :, *place]

@@ -93,7 +93,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     tensor([1., 4.])
     """
     if input.ndim not in (1, 2):
-        raise RuntimeError(f"{diag.name}(): Supports 1D or 2D tensors. Got {input.ndim}D")
+        raise RuntimeError(f"{diag.__name__}(): Supports 1D or 2D tensors. Got {input.ndim}D")
     result = diag_embed(input, diagonal) if input.ndim == 1 else input.diagonal(diagonal).clone()
     return delivered(result, out)
 

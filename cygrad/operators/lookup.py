@@ -59,12 +59,12 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     tensor([[4, 5],
             [0, 1]])
     """
-    message = f"{index_select.name}(): Expected dtype int32 or int64 for index"
+    message = f"{index_select.__name__}(): Expected dtype int32 or int64 for index"
     d, places = slices_along(input, dim, index, ("int64", "int32"), message)
     if index.ndim > 1:
-        raise IndexError(f"{index_select.name}(): Index is supposed to be a vector, but it has {index.ndim} dims")
+        raise IndexError(f"{index_select.__name__}(): Index is supposed to be a vector, but it has {index.ndim} dims")
     if input.ndim == 0 and len(places) != 1:
-        raise RuntimeError(f"{index_select.name}(): Index to scalar can have only 1 value, got {len(places)} value(s)")
+        raise RuntimeError(f"{index_select.__name__}(): Index to scalar can have only 1 value, got {len(places)} value(s)")
     if first_outside(places, 0, length_of(input, d)) is not None:
         raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
     array = vector(to_array(input)).take(places, d)       # row-major, unlike the result of an index
@@ -85,9 +85,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1), out=out)
     if indices.dtype.name != "int64":
-        raise RuntimeError(f"torch.{take_along_dim.name}(): dtype of indices should be Long but got {indices.dtype}")
+        raise RuntimeError(f"torch.{take_along_dim.__name__}(): dtype of indices should be Long but got {indices.dtype}")
     if input.ndim != indices.ndim:
-        raise RuntimeError(f"torch.{take_along_dim.name}(): input and indices should have the same number of dimensions, but got "
+        raise RuntimeError(f"torch.{take_along_dim.__name__}(): input and indices should have the same number of dimensions, but got "
                            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     d = normalized_dim(dim, input.ndim)
     if input.ndim == 0:

@@ -208,7 +208,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     cygrad.Size([2, 2])
     """
     if not matrices:
-        raise RuntimeError(f"{chain_matmul.name}(): Expected one or more matrices")
+        raise RuntimeError(f"{chain_matmul.__name__}(): Expected one or more matrices")
     return delivered(matrices[0].clone(), out) if len(matrices) == 1 else linalg_multi_dot(matrices, out=out)
 
 

@@ -126,7 +126,8 @@ def linalg_vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: boo
     tensor(5.)
     """
     if isinstance(ord, str) or not hasattr(type(ord), "__float__"):
-        raise TypeError(f"{linalg_vector_norm.name}(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+        function: Any = linalg_vector_norm
+        raise TypeError(f"{function.name}(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     return vector_norm(x, ord, dim, keepdim, dtype, out)
 
 

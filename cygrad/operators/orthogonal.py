@@ -236,15 +236,15 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     a, c = checked_matrix(ormqr, input, "input"), checked_matrix(ormqr, other, "other")
     side = -2 if left else -1
     if c.shape[side] != a.shape[-2]:
-        raise RuntimeError(f"{ormqr.name}: other.shape[{side}] must be equal to input.shape[-2]")
+        raise RuntimeError(f"{ormqr.__name__}: other.shape[{side}] must be equal to input.shape[-2]")
     if tau.ndim and tau.shape[-1] > min(c.shape[side], a.shape[-1]):
-        raise RuntimeError(f"{ormqr.name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+        raise RuntimeError(f"{ormqr.__name__}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     _check_reflections(ormqr, a, tau)
     if c.shape[:-2] != a.shape[:-2]:
-        raise RuntimeError(f"{ormqr.name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+        raise RuntimeError(f"{ormqr.__name__}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
                            f"{list(c.shape[:-2])}")
     if c.dtype != a.dtype:
-        raise RuntimeError(f"{ormqr.name}: Expected input and other to have the same dtype, but input has dtype {a.dtype} and "
+        raise RuntimeError(f"{ormqr.__name__}: Expected input and other to have the same dtype, but input has dtype {a.dtype} and "
                            f"other has dtype {c.dtype}")
     if not left:
         return delivered(_from_the_right(a, tau, c, False, transpose), out)

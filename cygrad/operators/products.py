@@ -119,7 +119,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     if input.ndim == 0 or other.ndim == 0:
         return delivered(input * other, out)
     if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(f"{inner.name}() the last dimension must match on both input tensors but got shapes "
+        raise RuntimeError(f"{inner.__name__}() the last dimension must match on both input tensors but got shapes "
                            f"{list(input.shape)} and {list(other.shape)}")
     return delivered(tensordot(input, other, ([-1], [-1])), out)
 
@@ -133,7 +133,7 @@ def trace(input: Tensor) -> Tensor:
     >>> cygrad.trace(cygrad.eye(3))
     tensor(3.)
     """
-    check_ndim(trace.name + ": expected a matrix, but got tensor with dim {}", input, 2)
+    check_ndim(trace.__name__ + ": expected a matrix, but got tensor with dim {}", input, 2)
     return input.diagonal().sum()
 
 
@@ -253,8 +253,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     """
     if wide := widened((input, vec1, vec2)):
         return delivered(addr(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
-    check_ndim(addr.name + ": Expected 1-D argument vec1, but got {}-D", vec1, 1)
-    check_ndim(addr.name + ": Expected 1-D argument vec2, but got {}-D", vec2, 1)
+    check_ndim(addr.__name__ + ": Expected 1-D argument vec1, but got {}-D", vec1, 1)
+    check_ndim(addr.__name__ + ": Expected 1-D argument vec2, but got {}-D", vec2, 1)
     product = outer(vec1, vec2)
     return delivered(_sum_with(addr, input.expand(product.shape), beta, product, alpha), out)
 
@@ -431,7 +431,7 @@ def einsum(*arguments: Any) -> Tensor:
         checked_tensor(einsum, tensor)
         named_dims, ellipsis = len(labels) - ("..." in labels), "..." in labels
         if named_dims > tensor.ndim or not ellipsis and named_dims != tensor.ndim:
-            raise RuntimeError(f"{einsum.name}(): the number of subscripts in the equation ({named_dims}) "
+            raise RuntimeError(f"{einsum.__name__}(): the number of subscripts in the equation ({named_dims}) "
                                f"{'is more than' if ellipsis else 'does not match'} the number of dimensions ({tensor.ndim}) for operand "
                                f"{k}{'' if ellipsis else ' and no ellipsis was given'}")
         if ellipsis:
@@ -453,16 +453,16 @@ def einsum(*arguments: Any) -> Tensor:
         output = filled(output, widest + len(output) - 1)
     for place, label in enumerate(output):
         if label in output[:place]:
-            raise RuntimeError(f"{einsum.name}(): output subscript {label} appears more than once in the output")
+            raise RuntimeError(f"{einsum.__name__}(): output subscript {label} appears more than once in the output")
         if label not in every:
-            raise RuntimeError(f"{einsum.name}(): output subscript {label} does not appear in the equation for any input operand")
+            raise RuntimeError(f"{einsum.__name__}(): output subscript {label} does not appear in the equation for any input operand")
     numbers = {label: number for number, label in enumerate(dict.fromkeys(every))}
     prepared, sizes = [], dict[Any, int]()
     for k, (tensor, labels) in enumerate(zip(operands, terms, strict=True)):
         tensor, labels = _without_repeats(tensor, labels, k)
         for label, size in zip(labels, tensor.shape, strict=True):
             if size != 1 and sizes.setdefault(label, size) != size:
-                raise RuntimeError(f"{einsum.name}(): subscript {label} has size {size} for operand {k} which does not broadcast with "
+                raise RuntimeError(f"{einsum.__name__}(): subscript {label} has size {size} for operand {k} which does not broadcast with "
                                    f"previously seen size {sizes[label]}")
         prepared.append((tensor, [numbers[label] for label in labels]))
     return _reduced(prepared, [numbers[label] for label in output])

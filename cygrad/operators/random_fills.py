@@ -171,7 +171,7 @@ def random_(self: Tensor, *bounds: int | None, to: int | None = None, generator:
     (tensor(True), tensor(True))
     """
     if len(bounds) > 2 or len(bounds) == 2 and to is not None:
-        raise TypeError(f"{random_.name}() takes at most two bounds, but {len(bounds) + (to is not None)} were given")
+        raise TypeError(f"{random_.__name__}() takes at most two bounds, but {len(bounds) + (to is not None)} were given")
     ends = bounds if to is None else (*bounds, to)
     first, end = (0, *ends) if len(ends) == 1 else ends or (0, None)
     if end is None:

@@ -48,7 +48,7 @@ def repeat(input: Tensor, *counts: int | Sequence[int], repeats: Ints | None = N
             [1, 2, 1, 2]])
     """
     if not counts and repeats is None:
-        raise TypeError(f'{repeat.name}() missing 1 required positional arguments: "repeats"')
+        raise TypeError(f'{repeat.__name__}() missing 1 required positional arguments: "repeats"')
     times = spread(counts, repeats)
     if len(times) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "

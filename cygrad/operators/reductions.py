@@ -204,7 +204,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
     tensor(3.)
     """
     if not checked_operand(aminmax, input).numel() and dim is None:
-        raise RuntimeError(f"{aminmax.name}(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError(f"{aminmax.__name__}(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
         dim = normalized_dim(dim, input.ndim)
     return delivered_together(MinimumAndMaximum, (input.amin(dim, keepdim), input.amax(dim, keepdim)), out)

@@ -114,7 +114,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | Number | None 
     """
     source: Any = value if src is None else src
     if source is None:
-        raise TypeError(f"{scatter.name}() missing 1 required positional arguments: \"src\"; or give a number as value=")
+        raise TypeError(f"{scatter.__name__}() missing 1 required positional arguments: \"src\"; or give a number as value=")
     if not isinstance(src, TensorImpl) and (reduce is not None or isinstance(value, TensorImpl)):
         source = value_for(scatter, input, source).expand(index.shape)
     if reduce is None:
@@ -289,26 +289,27 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
     >>> cygrad.index_copy(cygrad.zeros(3), 0, cygrad.tensor([2, 0]), cygrad.tensor([1., 2.]))
     tensor([2., 0., 1.])
     """
-    message = index_copy.name + "_(): Expected a long tensor for index, but got {}"
+    message = index_copy.__name__ + "_(): Expected a long tensor for index, but got {}"
     d, places = slices_along(input, dim, index, ("int64",), message)
     if index.ndim > 1:
-        raise IndexError(f"{index_copy.name}_(): Index should have dimension 1 or 0 (got {index.ndim})")
+        raise IndexError(f"{index_copy.__name__}_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim == 0 and len(places) != 1:
-        raise IndexError(f"{index_copy.name}_(): When source is scalar, index should have one element (got {len(places)})")
+        raise IndexError(f"{index_copy.__name__}_(): When source is scalar, index should have one element (got {len(places)})")
     if source.ndim != input.ndim and source.ndim and input.ndim:
-        raise IndexError(f"{index_copy.name}_(): When source and destination are not scalars, their dimensionality must match. "
+        raise IndexError(f"{index_copy.__name__}_(): When source and destination are not scalars, their dimensionality must match. "
                          f"Source dimensionality ({source.ndim}), destination dimensionality ({input.ndim})")
     if input.dtype != source.dtype:
-        raise RuntimeError(f"{index_copy.name}_(): self and source expected to have the same dtype, but got "
+        raise RuntimeError(f"{index_copy.__name__}_(): self and source expected to have the same dtype, but got "
                            f"(self) {input.dtype} and (source) {source.dtype}")
     ours, theirs = (shape[:d] + shape[d + 1:] for shape in (input.shape, source.shape))
     if ours != theirs:
-        raise RuntimeError(f"{index_copy.name}_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+        raise RuntimeError(f"{index_copy.__name__}_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
                            f"{' '.join(map(str, ours))} at dimension {d} and source slice shape: {' '.join(map(str, theirs))} at dimension "
                            "0.")
     if source.ndim and len(places) != source.shape[d]:
-        raise IndexError(f"{index_copy.name}_(): Number of indices ({len(places)}) should be equal to source.size(dim) ({source.shape[d]})")
-    check_bounds(places, length_of(input, d), d, IndexError, f"{index_copy.name}_(): ")
+        raise IndexError(f"{index_copy.__name__}_(): Number of indices ({len(places)}) should be equal to source.size(dim) "
+                         f"({source.shape[d]})")
+    check_bounds(places, length_of(input, d), d, IndexError, f"{index_copy.__name__}_(): ")
 
     def write(array: np.ndarray) -> None:
         vector(array)[_along(d, places)] = to_array(source)
@@ -334,7 +335,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *
     >>> cygrad.index_fill(cygrad.zeros(3), 0, cygrad.tensor([0, -1]), 7)
     tensor([7., 0., 7.])
     """
-    message = index_fill.name + "_(): Expected dtype int64 for index, got {}"
+    message = index_fill.__name__ + "_(): Expected dtype int64 for index, got {}"
     d, places = slices_along(input, dim, index, ("int64",), message, IndexError)
     if index.ndim > 1:
         raise RuntimeError(f"Index has to be a vector/scalar, but it has {index.ndim} dims")
@@ -369,7 +370,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     """
     d, places = _slices_to_reduce(index_reduce, input, dim, index, source)
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"{index_reduce.name}(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise RuntimeError(f"{index_reduce.__name__}(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     check_bounds(places, length_of(input, d), d, IndexError, "index out of range in self: ")
     return _slices_reduced(input, dim, index, source, reduce, include_self=include_self, out=out)
 

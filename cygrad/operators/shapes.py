@@ -112,14 +112,14 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     d, parts = normalized_dim(dim, input.ndim), list(sizes)
     if not parts:
-        raise RuntimeError(f"{unflatten.name}: sizes must be non-empty")
+        raise RuntimeError(f"{unflatten.__name__}: sizes must be non-empty")
     if input.ndim == 0:
         raise RuntimeError("unflatten got an unexpected error: a 0-d tensor has no dim to cut")
     size, known = input.shape[d], int(np.prod([part for part in parts if part != -1]))
     if parts.count(-1) == 1 and known and size % known == 0:
         parts[parts.index(-1)] = size // known
     if -1 in parts or int(np.prod(parts)) != size:
-        raise RuntimeError(f"{unflatten.name}: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({size}) "
+        raise RuntimeError(f"{unflatten.__name__}: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({size}) "
                            "in the input tensor")
     return input.view(*input.shape[:d], *parts, *input.shape[d + 1:])
 
@@ -360,7 +360,7 @@ def adjoint(input: Tensor) -> Tensor:
     cygrad.Size([5, 3, 2])
     """
     if input.ndim < 2:
-        raise RuntimeError(f"tensor.{adjoint.name}() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
+        raise RuntimeError(f"tensor.{adjoint.__name__}() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
     return _conjugate(input.transpose(-2, -1))
 
 
@@ -373,16 +373,16 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     cygrad.Size([3, 4, 2])
     """
     if isinstance(source, int) != isinstance(destination, int):
-        raise TypeError(f"{movedim.name}() received an invalid combination of arguments: source and destination must both be int, "
+        raise TypeError(f"{movedim.__name__}() received an invalid combination of arguments: source and destination must both be int, "
                         "or both tuples")
     origins, targets = list(integers(source)), list(integers(destination))
     if len(origins) != len(targets):
-        raise RuntimeError(f"{movedim.name}: Invalid source or destination dims: source ({origins} dims) should contain the same number of "
-                           f"dims as destination ({targets} dims)")
+        raise RuntimeError(f"{movedim.__name__}: Invalid source or destination dims: source ({origins} dims) should contain the same number "
+                           f"of dims as destination ({targets} dims)")
     froms, tos = ([normalized_dim(dim, input.ndim) for dim in dims] for dims in (origins, targets))
     for name, dims, operands in (("source", froms, origins), ("destination", tos, targets)):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"{movedim.name}: repeated dim in `{name}` ({operands})")
+            raise RuntimeError(f"{movedim.__name__}: repeated dim in `{name}` ({operands})")
     order = [dim for dim in range(input.ndim) if dim not in froms]
     for target, origin in sorted(zip(tos, froms, strict=True)):
         order.insert(target, origin)

@@ -316,7 +316,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
             raise RuntimeError(f"{argument} should have at least 2 dimensions, but has {tensor.ndim} dimensions instead")
     b, factor = checked_matrix(cholesky_solve, input, "input"), checked_matrix(cholesky_solve, L, "L", square=True)
     if factor.shape[-1] != b.shape[-2]:
-        raise RuntimeError(f"Incompatible matrix sizes for {cholesky_solve.name}: each A matrix is {factor.shape[-2]} by "
+        raise RuntimeError(f"Incompatible matrix sizes for {cholesky_solve.__name__}: each A matrix is {factor.shape[-2]} by "
                            f"{factor.shape[-1]} but each b matrix is {b.shape[-2]} by {b.shape[-1]}")
     if factor.dtype != b.dtype:
         raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {b.dtype} and A of type {factor.dtype} instead.")

@@ -180,7 +180,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     d = normalized_dim(dim, checked_operand(kthvalue, input).ndim)
     array = np.atleast_1d(to_array(input))
     if not 1 <= k <= array.shape[d]:
-        raise RuntimeError(f"{kthvalue.name}(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
+        raise RuntimeError(f"{kthvalue.__name__}(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
     places = _at_rank(array, d, k - 1)
     return _chosen(kthvalue, _kth, input, d, places, not keepdim, out)
 
@@ -344,7 +344,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, 
     _check_search(sorted_sequence, input, right, side, sorter)
     index_dtype = dtype_by_name["int32" if out_int32 else "int64"]
     if out is not None and isinstance(out, TensorImpl) and out.dtype is not index_dtype:
-        raise RuntimeError(f"torch.{searchsorted.name}(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+        raise RuntimeError(f"torch.{searchsorted.__name__}(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
                            f"depending on whether out_int32 flag is True, but we got output tensor's dtype {out.dtype} and out_int32 flag "
                            f"is {bool(out_int32)}")
     checked_operand(searchsorted, sorted_sequence)
@@ -354,7 +354,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, 
     if sorter is not None:
         places = to_array(sorter)
         if ((places < 0) | (places >= array.shape[-1])).any():
-            raise RuntimeError(f"torch.{searchsorted.name}(): sorter index out of range")
+            raise RuntimeError(f"torch.{searchsorted.__name__}(): sorter index out of range")
         array = np.take_along_axis(array, places, -1)
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     result = np.empty(values.shape, index_dtype.name)

@@ -44,8 +44,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    check_ndim(outer.name + ": Expected 1-D argument self, but got {}-D", input, 1)
-    check_ndim(outer.name + ": Expected 1-D argument vec2, but got {}-D", vec2, 1)
+    check_ndim(outer.__name__ + ": Expected 1-D argument self, but got {}-D", input, 1)
+    check_ndim(outer.__name__ + ": Expected 1-D argument vec2, but got {}-D", vec2, 1)
     return delivered(input.unsqueeze(1) * vec2, out)
 
 

@@ -38,5 +38,5 @@ def test_a_copy_has_the_values_of_the_view(name):
     assert tested, "give samples of the view"
 
 
-def test_signatures_are_those_of_the_views():
+def test_signatures_are_the_views():
     assert inspect.signature(cg.narrow_copy) == inspect.signature(cg.narrow)

@@ -144,7 +144,7 @@ def test_the_least_integers_are_larger_than_padding():
     assert F.max_pool2d(x, 3, 2, 1).equal(cg.full((1, 1, 2, 2), -128, dtype=cg.int8))
 
 
-def test_gradients_of_means_share_what_they_divide():
+def test_gradients_of_means_are_shared():
     x = cg.zeros(1, 6, requires_grad=True, dtype=cg.float64)
     gradient, = cg.autograd.grad(F.avg_pool1d(x, 3, 2, 1).sum(), x)
     np.testing.assert_allclose(array_of(gradient)[0] * 3, [1, 2, 1, 2, 1, 1])

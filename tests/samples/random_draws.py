@@ -3,7 +3,7 @@
 import cygrad as cg
 from samples.sample import sample
 
-ONE_STREAM = {"vmap": "vmap refuses draws unless it is told whether they are the same"}
+ONE_STREAM = {"vmap": "vmap refuses draws without a word whether they are the same"}
 
 PLAIN = {
     "multinomial": [sample(lambda x: x.exp().multinomial(2, rng=0), (3, 4), exempt=ONE_STREAM),

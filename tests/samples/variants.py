@@ -6,6 +6,7 @@ import cygrad as cg
 from samples.sample import sample
 
 SAMPLES = {
+    "cube_root": [sample(lambda x: x._cube_root(), (2, 3), numpy=np.cbrt, kinds="f", exempt={"complex numbers": "it is of real numbers"})],
     "positive": [sample(lambda x: x.positive(), (2,), numpy=np.positive, kinds="if")],
     "prelu": [sample(lambda x, w: cg.prelu(x, w), (2, 3), (3,), numpy=lambda a, w: np.where(a > 0, a, w * a), kinds="f")],
 }

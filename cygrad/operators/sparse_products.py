@@ -26,8 +26,8 @@ def _check(input: Tensor, matrix: Any) -> None:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are 0D and {matrix.ndim}D")
 
 
-@operator(dinput=lambda g, matrix, dim: g._product_along(matrix.conjugate(copy=False).T, dim), tangent=linear, batch=shifted("dim"),
-          node="MmBackward0")
+@operator(dinput=lambda g, matrix, dim: g._product_along((matrix.conj() if matrix.dtype.kind == "c" else matrix).T, dim), tangent=linear,
+          batch=shifted("dim"), node="MmBackward0")
 def _product_along(input: Tensor, matrix: Any, dim: int) -> Tensor:
     rows = np.moveaxis(to_array(input), dim, 0)
     columns = matrix @ rows.reshape(len(rows), -1)

@@ -144,5 +144,7 @@ def _vector_convolution(a: Tensor, v: Tensor, valid: bool) -> Tensor:
 
     Each gradient is the other kind, of the other vector backwards.
     """
+    if a.ndim != 1 or v.ndim != 1 or not len(v) or len(a) < (len(v) if valid else 1):
+        raise RuntimeError(f"there are no convolutions of vectors of the shapes {list(a.shape)} and {list(v.shape)}")
     result = np.convolve(to_array(a), to_array(v), "valid" if valid else "full")
     return recorded(_vector_convolution, (a, v), computed(result), valid=valid)

@@ -8,6 +8,7 @@ from samples.sample import sample
 SAMPLES = {
     "nn_functional_glu": [sample(lambda x: cg.nn.functional.glu(x), (2, 4), exempt={"complex numbers": "refused, as in torch"}),
                           sample(lambda x: cg.nn.functional.glu(x, 0), (4,), exempt={"complex numbers": "refused, as in torch"})],
+    "cube_root": [sample(lambda x: x._cube_root(), (2, 3), numpy=np.cbrt, kinds="f", exempt={"complex numbers": "it is of real numbers"})],
     "positive": [sample(lambda x: x.positive(), (2,), numpy=np.positive, kinds="if")],
     "prelu": [sample(lambda x, w: cg.prelu(x, w), (2, 3), (3,), numpy=lambda a, w: np.where(a > 0, a, w * a), kinds="f")],
 }

@@ -19,5 +19,10 @@ SAMPLES = {
         sample(lambda a, b: cg.linalg.vecdot(a, b, dim=0), (2, 3), (2, 1), numpy=lambda a, b: (a * b).sum(0), kinds="f"),
     ],
     "outer": [sample(lambda a, b: a.outer(b), (2,), (3,), numpy=np.outer, kinds="if")],
+    "vector_convolution": [
+        sample(lambda a, v: a._vector_convolution(v, False), (4,), (3,), numpy=np.convolve, kinds="if"),
+        sample(lambda a, v: a._vector_convolution(v, True), (4,), (2,), numpy=lambda a, v: np.convolve(a, v, "valid"), kinds="if"),
+        sample(lambda a, v: a._vector_convolution(v, False), (1,), (3,)),
+    ],
     "vdot": [sample(lambda a, b: a.vdot(b), (3,), (3,), numpy=np.vdot, kinds="if")],
 }

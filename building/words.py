@@ -25,7 +25,8 @@ EXCEPTIONS = {      # files, and a part of the line that is excepted there
     r"building/words\.py": r"",
     r"CHANGELOG\.md": r"",                    # its entries are in the words of their time
     r"docs/(promises|benchmark)\.md": r"",    # written by commands
-    r"(cygrad|tests)/.*": r"\bwant |wanted to use|(?:than|as) that of the (?:original|input)|file\.tell\(\)"     # in torch's messages; of Python
+    r"(cygrad|tests)/.*": r"\bwant |wanted to use|(?:than|as) that of the (?:original|input)"       # in torch's messages
+                            r"|file\.tell\(\)"
                             r"|nn_functional_fold|\bfold\(",
 }
 CODE, PAGES = (".py", ".pyx", ".pxd", ".pyi", ".h"), (".md",)

@@ -377,8 +377,8 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
                         "or both tuples")
     origins, targets = list(integers(source)), list(integers(destination))
     if len(origins) != len(targets):
-        raise RuntimeError(f"{movedim.__name__}: Invalid source or destination dims: source ({origins} dims) should contain the same number "
-                           f"of dims as destination ({targets} dims)")
+        raise RuntimeError(f"{movedim.__name__}: Invalid source or destination dims: source ({origins} dims) should contain the same "
+                           f"number of dims as destination ({targets} dims)")
     froms, tos = ([normalized_dim(dim, input.ndim) for dim in dims] for dims in (origins, targets))
     for name, dims, operands in (("source", froms, origins), ("destination", tos, targets)):
         if len(set(dims)) != len(dims):

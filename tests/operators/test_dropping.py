@@ -1,4 +1,4 @@
-"""Dropout and random activations: the drawn numbers, their moments, what is refused before a number is drawn."""
+"""Dropout and random activations: the drawn numbers, their moments, and refusals before a number is drawn."""
 
 import math
 
@@ -26,7 +26,7 @@ def seeded(call):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_is_dropped(name):
+def test_dropped_elements(name):
     """Elements, or whole channels, with the probability p; the rest is scaled, and so is the gradient."""
     call, shape, whole = ALL[name]
     x = cg.ones(shape, dtype=cg.float64, requires_grad=True)

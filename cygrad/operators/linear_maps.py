@@ -1,4 +1,4 @@
-"""Linear and bilinear maps with learnt weights, and attention."""
+"""Linear and bilinear maps with learnt weights, losses of their results, and attention."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cygrad.operators._language.arguments import checked_operand
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import in_loops, rounded_once
+from cygrad.operators.class_losses import nn_functional_cross_entropy
 from cygrad.operators.dropping import nn_functional_dropout
 from cygrad.ops.refusals import NO_LOOP
 
@@ -72,6 +73,44 @@ def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | Non
     maps = input1 @ weight.permute(1, 0, 2).reshape(size1, count * size2)
     result = (maps.reshape(*outside, count, size2) @ input2.unsqueeze(-1)).squeeze(-1)
     return result if bias is None else result + bias
+
+
+@operator
+def nn_functional_linear_cross_entropy(
+        input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
+        reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0, options: None = None) -> Tensor:
+    """`cross_entropy` of the scores that `linear` gives: `input` is (in) or (samples, in), `linear_weight` (classes, in).
+
+    Scores of several places of a sample have the weight (classes, d1, ..., in). Other arguments are as in both functions. There are no
+    `options`, by which torch computes the scores in chunks.
+
+    >>> import cygrad
+    >>> x = cygrad.tensor([[1., 0.]])
+    >>> cygrad.nn.functional.linear_cross_entropy(x, cygrad.zeros(2, 2), cygrad.tensor([1]))
+    tensor(0.6931)
+    """
+    if options is not None:
+        raise NotImplementedError("linear_cross_entropy computes all scores at once: leave out the options, which name chunks of them")
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
+    if linear_weight.ndim < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}")
+    size = linear_weight.shape[-1]
+    if input.shape[-1] != size:
+        raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), got "
+                           f"{input.shape[-1]} and {size}, respectively")
+    scores = tuple(linear_weight.shape[:-1])
+    if linear_bias is not None and tuple(linear_bias.shape) != scores:
+        raise RuntimeError(f"expected linear_bias shape {scores}, got {tuple(linear_bias.shape)}")
+    if len(scores) > 1 and input.ndim == 1:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+                           f"(N, {size}), got unbatched input with shape {tuple(input.shape)}")
+    if ignore_index is not None and tuple(target.shape) == (*input.shape[:-1], *scores):
+        raise RuntimeError(f"ignore_index cannot be specified when target contains probabilities. It is {ignore_index}")
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = nn_functional_linear(input, linear_weight.reshape(math.prod(scores), size), bias).reshape(*input.shape[:-1], *scores)
+    ignored = -100 if ignore_index is None else ignore_index
+    return nn_functional_cross_entropy(logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing)
 
 
 # ----- Attention -----

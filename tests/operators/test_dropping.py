@@ -1,4 +1,4 @@
-"""Dropout and random activations: the drawn numbers, their moments, arguments that are refused before a number is drawn."""
+"""Dropout and random activations: the drawn numbers, their moments, and refusals before a number is drawn."""
 
 import math
 

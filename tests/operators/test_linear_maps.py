@@ -33,6 +33,16 @@ def test_maps_of_16_bits_round_once():
     assert cg.equal(F.bilinear(x, x, maps, b), F.bilinear(x.float(), x.float(), maps.float(), b.float()).half())
 
 
+def test_cross_entropy_of_a_map():
+    x, w, b = (cg.tensor(rng.standard_normal(shape)) for shape in ((4, 3), (5, 2, 3), (5, 2)))
+    target = cg.tensor(rng.integers(0, 5, (4, 2)))
+    scores = (x @ w.reshape(10, 3).mT).reshape(4, 5, 2) + b
+    for arguments in ({}, {"reduction": "none"}, {"ignore_index": 1}, {"label_smoothing": 0.1}):
+        assert cg.allclose(F.linear_cross_entropy(x, w, target, linear_bias=b, **arguments), F.cross_entropy(scores, target, **arguments))
+    one = F.linear_cross_entropy(x[0], w[:, 0], cg.tensor(3))
+    assert cg.allclose(one, F.cross_entropy(w[:, 0] @ x[0], cg.tensor(3)))
+
+
 # ----- Attention -----
 def softmax(a):
     e = np.exp(a - a.max(-1, keepdims=True))
@@ -116,7 +126,7 @@ def test_glu_and_choices_of_a_dim():
     assert F.prelu is cg.prelu
 
 
-X, M = cg.ones(3, 4), cg.ones(5, 4)
+X, M, N = cg.ones(3, 4), cg.ones(5, 4), cg.tensor([0, 1, 2])
 REFUSED = [
     (lambda: F.linear(X, cg.ones(5, 3)), RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(3x4 and 3x5\)"),
     (lambda: F.linear(X, M, cg.ones(3)), RuntimeError, "must broadcast to the result"),
@@ -126,6 +136,13 @@ REFUSED = [
     (lambda: F.bilinear(X, X, cg.ones(2, 4, 4), cg.ones(3)), RuntimeError, r"bilinear\(\): bias size does not match weight size: got 3"),
     (lambda: F.bilinear(X, M, cg.ones(2, 4, 4)), RuntimeError, r"bilinear\(\): input batch dimensions do not match at dim 0: got 3 and 5"),
     (lambda: F.bilinear(X, X[0], cg.ones(2, 4, 4)), RuntimeError, r"bilinear\(\): input dimensions do not match: got 2 and 1"),
+    (lambda: F.linear_cross_entropy(X[0, 0], M, N), RuntimeError, "expected input with dimensionality 1 or 2, got 0"),
+    (lambda: F.linear_cross_entropy(X, M[0], N), RuntimeError, "expected linear_weight with dimensionality at least 2, got 1"),
+    (lambda: F.linear_cross_entropy(X, M[:, 1:], N), RuntimeError, "expected equal input and linear_weight last dimensions"),
+    (lambda: F.linear_cross_entropy(X, M, N, linear_bias=X[0]), RuntimeError, r"expected linear_bias shape \(5,\), got \(4,\)"),
+    (lambda: F.linear_cross_entropy(X[0], cg.ones(5, 2, 4), N), RuntimeError, "K-dimensional loss defined by linear_weight shape"),
+    (lambda: F.linear_cross_entropy(X, M, cg.ones(3, 5), ignore_index=1), RuntimeError, "ignore_index cannot be specified when target"),
+    (lambda: F.linear_cross_entropy(X, M, N, options=3), NotImplementedError, "computes all scores at once"),
     (lambda: attention(X[0], X, X), RuntimeError, "Expected query, key, and value to all be  at least 2 dimensional"),
     (lambda: attention(X, X.double(), X), RuntimeError, "Expected query, key, and value to have the same dtype"),
     (lambda: attention(X.cfloat(), X.cfloat(), X.cfloat()), NotImplementedError, '"softmax_lastdim_kernel_impl" not implemented for'),

@@ -79,6 +79,10 @@ def test_narrow_floats(dtype):
     assert F.layer_norm(large, (4,)).tolist() == [[1, -1, 1, -1]] * 2
 
 
+def test_rms_norm_takes_weights_of_another_dtype():
+    assert F.rms_norm(cg.ones(2, 3), (3,), cg.ones(3).double()).dtype == cg.float32
+
+
 def test_a_constant_has_the_gradient_0():
     for eps in (1e-5, 1e-30):
         x = cg.full((2, 3), 5.0, requires_grad=True)

@@ -174,7 +174,8 @@ NN_FUNCTIONAL: dict[str, str] = {
     "cygrad.operators.interpolation":
         "nn_functional_interpolate nn_functional_upsample nn_functional_upsample_nearest nn_functional_upsample_bilinear",
     "cygrad.operators.linear_maps":
-        "nn_functional_linear nn_functional_bilinear nn_functional_scaled_dot_product_attention",
+        "nn_functional_linear nn_functional_bilinear nn_functional_linear_cross_entropy "
+        "nn_functional_scaled_dot_product_attention",
     "cygrad.operators.losses":
         "nn_functional_mse_loss nn_functional_l1_loss nn_functional_smooth_l1_loss nn_functional_huber_loss "
         "nn_functional_binary_cross_entropy nn_functional_binary_cross_entropy_with_logits nn_functional_soft_margin_loss "

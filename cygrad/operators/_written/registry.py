@@ -281,6 +281,8 @@ RULES: dict[str, str] = {
 }
 
 OTHERS: dict[str, str] = {
+    "cygrad.array_api":
+        "array_api",
     "cygrad.checkpoint":
         "checkpoint",
     "cygrad.config":

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeGuard, overload
 
 import numpy as np
 
+from cygrad import array_api as array_api
 from cygrad import autograd as autograd
 from cygrad import checkpoint as checkpoint
 from cygrad import config as config

@@ -206,6 +206,13 @@ class Tensor(TensorBase):
         """The CPU."""
         return CPU
 
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """Return the tensor, which is on the only device there is, as the array API standard asks for it."""
+        if stream is not None:
+            raise ValueError(f"to_device(): the CPU has no streams, got stream={stream!r}")
+        resolve_device(device)
+        return self
+
     is_cuda = False
     is_sparse = False
     layout = strided
@@ -242,6 +249,14 @@ class Tensor(TensorBase):
         """Keep NumPy's other functions on the tape as well; functions without a row are refused."""
         from cygrad.numpy_functions.dispatch import call
         return call(function, types, arguments, keywords)
+
+    # ----- Array API -----
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """Return `cygrad.array_api`; ValueError for a version of the standard that it does not have."""
+        namespace = import_module("cygrad.array_api")
+        if api_version is not None and api_version not in namespace.VERSIONS:
+            raise ValueError(f"cygrad.array_api has the versions {', '.join(namespace.VERSIONS)} of the standard, not {api_version!r}")
+        return namespace
 
     # ----- DLPack -----
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,

@@ -10,9 +10,9 @@ import cygrad
 from cygrad.operators import NAMESPACES, public_name
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("cygrad", "cygrad.autograd", "cygrad.autograd.functional", "cygrad.autograd.graph", "cygrad.autograd.profiler",
-           "cygrad.autograd.profiler_util", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree", "cygrad.random",
-           *(f"cygrad.{space}" for space in NAMESPACES.values()))
+MODULES = ("cygrad", "cygrad.array_api", "cygrad.autograd", "cygrad.autograd.functional", "cygrad.autograd.graph",
+           "cygrad.autograd.profiler", "cygrad.autograd.profiler_util", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree",
+           "cygrad.random", *(f"cygrad.{space}" for space in NAMESPACES.values()))
 # Where operators are public.
 PLACES = (cygrad.Tensor, cygrad, *(attrgetter(space)(cygrad) for space in NAMESPACES.values()))
 

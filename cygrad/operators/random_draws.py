@@ -1,6 +1,6 @@
 """Random counts and indices, drawn by the parameters that tensors hold.
 
-NumPy's C library draws them from the generator's own stream: one after another in index order, in double precision. All parameters are
+NumPy's C library draws them from the stream of the generator: one after another in index order, in double precision. All parameters are
 checked before the first draw, so a refused call leaves the stream as it was. A count or an index does not depend differentiably on its
 distribution, and has no history.
 """

@@ -412,6 +412,8 @@ RULES: dict[str, str] = {
 }
 
 OTHERS: dict[str, str] = {
+    "cygrad.array_api":
+        "array_api",
     "cygrad.checkpoint":
         "checkpoint",
     "cygrad.config":

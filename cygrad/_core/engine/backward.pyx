@@ -23,6 +23,7 @@ from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
+from cygrad._core.levels.overrides cimport exchange_overrides_off
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -280,7 +281,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
     cdef Run* before = <Run*>cg_run_address()[0]
     cdef Node node
     cdef Py_ssize_t index, event = 0
-    cdef int output_nr, mode = grad_mode()[0]
+    cdef int output_nr, mode = grad_mode()[0], overrides = exchange_overrides_off(-1)
     global runs
     cdef dict captures = {}
     cdef list captured = [], roots = [], targets = []
@@ -328,6 +329,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 push_ready(&run, index)
         end_event(event)
         grad_mode()[0] = create_graph != 0
+        exchange_overrides_off(2)       # the formulas of gradients are no calls of users
         cg_run_address()[0] = &run
         while run.ready:
             index = pop_ready(&run)
@@ -356,6 +358,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         end_event(event)
         cg_run_address()[0] = before
         grad_mode()[0] = mode
+        exchange_overrides_off(overrides)
         free_run(&run)
     for k, (node, number) in enumerate(targets):
         if node is not None:

@@ -1,10 +1,13 @@
 """Types of the compiled module. Every instance of TensorImpl is a Tensor, so for types the two are one."""
 
+from typing import Any
+
 from cygrad.tensor import Tensor
 
 TensorImpl = Tensor
 
 class ManyDims: ...
 
+def _disabled_torch_function_impl(cls: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any: ...
 def set_tensor_type(cls: type[Tensor]) -> None: ...
 def tensor_class() -> type[Tensor]: ...

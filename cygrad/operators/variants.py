@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument
-from cygrad.operators._language.arguments import checked_operand, delivered, refused
+from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered, refused
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.conjugation import view_as_complex, view_as_real
 from cygrad.ops.dtypes import DTYPES
@@ -15,7 +15,7 @@ from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
-    from cygrad.typing import Operand
+    from cygrad.typing import Number, Operand
 
 
 def _clamp_row(minimum: Operand | None, maximum: Operand | None) -> tuple[Any, tuple[Operand | None, ...]]:
@@ -63,6 +63,8 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
     """
     if out is None and isinstance(input, TensorImpl):
         return input**exponent
+    if not isinstance(exponent, TensorImpl):
+        checked_tensor(pow, input)
     return rows["pow"](input, exponent, out=out)
 
 
@@ -152,3 +154,14 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported. Use it as it is, or convert it, e.g. with .int().")
     return input
+
+
+@operator(method=False)
+def rsub(input: Tensor, other: Operand, *, alpha: Number = 1) -> Tensor:
+    """`other` less a multiple of `input`, `other - alpha * input`.
+
+    >>> import cygrad
+    >>> cygrad.rsub(cygrad.tensor([1., 2.]), 3)
+    tensor([2., 1.])
+    """
+    return rows["sub"](other, input) if alpha == 1 else rows["sub_scaled"](other, input, alpha)

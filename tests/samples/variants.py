@@ -7,5 +7,7 @@ from samples.sample import sample
 
 SAMPLES = {
     "positive": [sample(lambda x: x.positive(), (2,), numpy=np.positive, kinds="if")],
+    "rsub": [sample(lambda x, y: cg.rsub(x, y, alpha=2), (2, 3), (3,), numpy=lambda a, b: b - 2 * a, kinds="if"),
+             sample(lambda x: cg.rsub(x, 3), (2,), numpy=lambda a: 3 - a, kinds="if")],
     "prelu": [sample(lambda x, w: cg.prelu(x, w), (2, 3), (3,), numpy=lambda a, w: np.where(a > 0, a, w * a), kinds="f")],
 }

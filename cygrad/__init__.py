@@ -59,3 +59,4 @@ def _why_missing(name: str) -> str:
 # Loaded at first use: importing cygrad stays quick and opens few files.
 __getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of(_registry.OTHERS) | _modules_of(_registry.FUNCTIONS), _why_missing)
 _imports.remove()
+_imports.watch()

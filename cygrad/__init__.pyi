@@ -22,12 +22,14 @@ from cygrad import func as func
 from cygrad import linalg as linalg
 from cygrad import nn as nn
 from cygrad import optimize as optimize
+from cygrad import overrides as overrides
 from cygrad import printing as printing
 from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
 from cygrad import signal as signal
 from cygrad import special as special
+from cygrad import testing as testing
 from cygrad import utils as utils
 from cygrad._core.graph.modes import is_grad_enabled as is_grad_enabled
 from cygrad._core.memory.formats import Layout, MemoryFormat
@@ -73,16 +75,23 @@ from cygrad.data.limits import finfo as finfo
 from cygrad.data.limits import iinfo as iinfo
 from cygrad.data.limits import promote_types as promote_types
 from cygrad.data.limits import result_type as result_type
+from cygrad.data.spaced import empty_permuted as empty_permuted
+from cygrad.data.spaced import logspace as logspace
+from cygrad.data.spaced import range as range
+from cygrad.data.spaced import scalar_tensor as scalar_tensor
 from cygrad.device import device as _device
 from cygrad.func import vmap as vmap
 from cygrad.operators._language.arguments import ValuesAndIndices
 from cygrad.operators.determinants import SignAndLogarithm
+from cygrad.operators.exponents import MantissaAndExponent
 from cygrad.operators.factorizations import LUParts
 from cygrad.operators.histograms import Histogram, HistogramOfSeveral
 from cygrad.operators.orthogonal import Geqrf, OlderQR
 from cygrad.operators.reductions import MinimumAndMaximum
 from cygrad.operators.solving import TriangularSolution
 from cygrad.operators.spectra import SVDWithV
+from cygrad.overrides import DisableTorchFunction as DisableTorchFunction
+from cygrad.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from cygrad.printing import set_printoptions as set_printoptions
 from cygrad.random import Generator as Generator
 from cygrad.random import Rng
@@ -104,12 +113,33 @@ from cygrad.random import set_rng_state as set_rng_state
 from cygrad.serialization import load as load
 from cygrad.serialization import save as save
 from cygrad.tensor import Tensor as Tensor
+from cygrad.torch_names.asking import get_device as get_device
 from cygrad.torch_names.asking import is_complex as is_complex
+from cygrad.torch_names.asking import is_distributed as is_distributed
 from cygrad.torch_names.asking import is_floating_point as is_floating_point
 from cygrad.torch_names.asking import is_inference as is_inference
+from cygrad.torch_names.asking import is_nonzero as is_nonzero
+from cygrad.torch_names.asking import is_same_size as is_same_size
 from cygrad.torch_names.asking import is_signed as is_signed
+from cygrad.torch_names.asking import is_storage as is_storage
 from cygrad.torch_names.asking import is_tensor as is_tensor
+from cygrad.torch_names.asking import is_vulkan_available as is_vulkan_available
 from cygrad.torch_names.asking import numel as numel
+from cygrad.torch_names.asking import typename as typename
+from cygrad.torch_names.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from cygrad.torch_names.settings import get_default_device as get_default_device
+from cygrad.torch_names.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from cygrad.torch_names.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from cygrad.torch_names.settings import get_num_interop_threads as get_num_interop_threads
+from cygrad.torch_names.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from cygrad.torch_names.settings import is_warn_always_enabled as is_warn_always_enabled
+from cygrad.torch_names.settings import set_default_device as set_default_device
+from cygrad.torch_names.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
+from cygrad.torch_names.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from cygrad.torch_names.settings import set_flush_denormal as set_flush_denormal
+from cygrad.torch_names.settings import set_num_interop_threads as set_num_interop_threads
+from cygrad.torch_names.settings import set_warn_always as set_warn_always
+from cygrad.torch_names.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from cygrad.torch_names.tensor_types import set_default_tensor_type as set_default_tensor_type
 from cygrad.typing import Device, Dims, DTypeLike, Index, Ints, Number, Operand, Options, Pair, Real
 

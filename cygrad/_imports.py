@@ -1,6 +1,7 @@
 """How `import cygrad` stays quick: compiled modules lie in one shared library, and modules that few programs use load at first use.
 
-`import cygrad` loads every compiled module, so their finder stays in `sys.meta_path` only as long as that takes.
+`import cygrad` loads every compiled module, so their finder stays in `sys.meta_path` only as long as that takes. Another one stays, which
+waits for packages that look at the types of tensors.
 """
 
 import os
@@ -54,6 +55,51 @@ def remove() -> None:
                         import_module(f"cygrad.{package}.{room}.{stub.removesuffix('.pyi')}")
     sys.meta_path.remove(_Finder)
     sys.modules.update((old, sys.modules[new]) for old, new in _PICKLED.items())
+
+
+# ----- Packages that look at the types of tensors -----
+NEIGHBOURS = ("einops", "autoray")
+
+
+class _Watcher:
+    """An importer that finds no module of its own: it notes that one of these packages is imported, and registers tensors behind that."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in NEIGHBOURS:
+            return None
+        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not _Watcher)
+        spec = next(filter(None, specs), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
+        return spec
+
+
+class _Loader:
+    """The loader of such a package, which registers tensors behind it."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def exec_module(self, module: Any) -> None:
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _register()
+
+
+def _register() -> None:
+    from cygrad.neighbours import register
+    register()
+
+
+def watch() -> None:
+    """Register tensors with packages that are imported, and with others when they are."""
+    sys.meta_path.insert(0, _Watcher)
+    if any(name in sys.modules for name in NEIGHBOURS):
+        _register()
 
 
 def at_first_use(namespace: dict[str, Any], names: Mapping[str, str], reason: Callable[[str], str] = lambda _: "",

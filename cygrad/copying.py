@@ -143,7 +143,16 @@ def _with_state(tensor: T, requires_grad: bool, state: Any) -> T:
     """Give a new leaf its attributes: `state` is the result of `object.__getstate__`, a dict, or a dict and one of slots."""
     if requires_grad:
         tensor.requires_grad_()
-    attributes, slots = state if isinstance(state, tuple) else (state, None)
-    for name, value in {**(attributes or {}), **(slots or {})}.items():
+    for name, value in _named(state).items():
         setattr(tensor, name, value)
     return tensor
+
+
+def attributes_of(tensor: Tensor) -> dict[str, Any]:
+    """Return the attributes of an instance of a subclass, those in slots included, by their names."""
+    return _named(tensor.__getstate__())
+
+
+def _named(state: Any) -> dict[str, Any]:
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    return {**(attributes or {}), **(slots or {})}

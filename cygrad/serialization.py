@@ -18,15 +18,17 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import MemberDescriptorType
 from typing import IO, Any, Literal
 
 import numpy as np
 
-from cygrad._core.exchange.aliases import byte_offset, storage_bytes, storages, strided
+from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
+from cygrad._core.levels.overrides import overrides_off
 from cygrad._core.memory.sizes import Size, extent_of_strides
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_bits
-from cygrad.copying import compact, refuse_history
+from cygrad.copying import attributes_of, compact, refuse_history
 from cygrad.data.creation import empty_tensor
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
@@ -45,9 +47,9 @@ _File = str | bytes | os.PathLike[str] | IO[bytes]
 def save(obj: Any, f: _File) -> None:
     """Write tensors and plain data to a file: a path, which is replaced at once when all is written, or a binary file object.
 
-    Takes tensors (leaves), None, bool, int, float, complex, str, bytes, Size, dtype, and lists, tuples and dicts of these. Tensors
-    that share memory share it after loading; the gradient is not saved. TypeError for any other object, ValueError for tensors that are
-    nested more than 64 deep, RuntimeError for a tensor with a history.
+    Takes tensors (leaves), instances of subclasses with their attributes, None, bool, int, float, complex, str, bytes, Size, dtype, and
+    lists, tuples and dicts of these. Tensors that share memory share it after loading; the gradient is not saved. TypeError for any other
+    object, ValueError for tensors that are nested more than 64 deep, RuntimeError for a tensor with a history.
 
     >>> import cygrad, io
     >>> file = io.BytesIO()
@@ -57,6 +59,11 @@ def save(obj: Any, f: _File) -> None:
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
     _need_little_endian()
+    with overrides_off():
+        _save(obj, f)
+
+
+def _save(obj: Any, f: _File) -> None:
     record = _Record()
     tree = record.encode(obj, "obj", DEEPEST)
     if hasattr(f, "write"):
@@ -93,6 +100,7 @@ class _Record:
         self.tensors: list[Tensor] = []
         self.numbers: dict[int, int] = {}       # of the tensors and bytes by their id
         self.blobs: list[bytes] = []
+        self.instances: set[int] = set()        # numbers of those tensors whose class and attributes are in the tree
 
     def encode(self, obj: Any, place: str, depth: int) -> Any:
         """Return the JSON form of an object: itself, or {kind: content}."""
@@ -109,11 +117,12 @@ class _Record:
             return {"size": list(obj)}
         if kind is bytes:
             return {"bytes": self.numbered(obj, self.blobs)}
-        if kind is Tensor:
+        if isinstance(obj, Tensor):
             refuse_history(obj, f"cygrad.save ({place})")
-            return {"tensor": self.numbered(obj, self.tensors)}
+            number = self.numbered(obj, self.tensors)
+            return {"tensor": number} if kind is Tensor else {"instance": self.of_subclass(obj, number, place, depth)}
         if kind not in (list, tuple, dict):
-            ways = {Tensor: ".as_subclass(cygrad.Tensor)", np.ndarray: "cygrad.from_numpy()", np.generic: ".item()", dict: "dict()",
+            ways = {np.ndarray: "cygrad.from_numpy()", np.generic: ".item()", dict: "dict()",
                     list: "list()", tuple: "tuple()"}
             way = next((f"; {way} gives one that can" for base, way in ways.items() if isinstance(obj, base)), "")
             raise TypeError(f"{place} is a {kind.__module__}.{kind.__qualname__}, which cannot be saved{way}. These can: tensors, None, "
@@ -125,6 +134,19 @@ class _Record:
                              for key, value in obj.items()]}
         items = [self.encode(item, f"{place}[{k}]", depth - 1) for k, item in enumerate(obj)]
         return items if kind is list else {"tuple": items}
+
+    def of_subclass(self, obj: Tensor, number: int, place: str, depth: int) -> list[Any]:
+        """Return the tensor of an instance of a subclass, the name of its class, and its attributes; these once, as they may contain it."""
+        kind = type(obj)
+        if number in self.instances:
+            return [number]
+        if _class_named(kind.__module__, kind.__qualname__) is not kind:
+            raise TypeError(f"{place} is a {kind.__module__}.{kind.__qualname__}, a class that load() could not find by that name; "
+                            ".as_subclass(cygrad.Tensor) gives what can be saved")
+        if not depth:
+            raise ValueError(f"cannot save what is nested more than {DEEPEST} deep, or contains itself: {place}")
+        self.instances.add(number)
+        return [number, kind.__module__, kind.__qualname__, self.encode(attributes_of(obj), f"the attributes of {place}", depth - 1)]
 
     def numbered(self, obj: Any, among: list[Any]) -> int:
         if id(obj) not in self.numbers:
@@ -173,6 +195,26 @@ class _Record:
         for segment in segments:
             file.write(segment)
             file.write(bytes(_padded(segment.nbytes) - segment.nbytes))
+
+
+def _class_named(module: str, name: str) -> Any:
+    """Return the object of a name in a module that is imported; None if there is none."""
+    place: Any = sys.modules.get(module)
+    for word in name.split("."):
+        place = getattr(place, word, None)
+    return place
+
+
+def _set_attribute(instance: Tensor, cls: type, name: Any, value: Any) -> None:
+    """Set a slot of a subclass, or an entry of an instance's `__dict__`, without a call of the class; the tensor's own attributes stay."""
+    own = cls.__mro__[:cls.__mro__.index(Tensor)]
+    slot = next((vars(kind)[name] for kind in own if name in vars(kind)), None)
+    if isinstance(slot, MemberDescriptorType):
+        slot.__set__(instance, value)
+    elif isinstance(name, str) and hasattr(instance, "__dict__"):
+        instance.__dict__[name] = value
+    else:
+        raise _Unsound(f"an instance of {cls.__qualname__} has no attribute {name!r}")
 
 
 def _padded(length: int) -> int:
@@ -342,6 +384,24 @@ class _Tree:
 
     def __init__(self, blobs: list[bytes], tensors: list[Tensor]) -> None:
         self.blobs, self.tensors = blobs, tensors
+        self.instances: dict[int, Tensor] = {}
+
+    def instance(self, form: list[Any], depth: int) -> Tensor:
+        """Return an instance of a subclass, whose class has to be there already: nothing is imported, no method of it is called."""
+        number, *rest = form
+        if number in self.instances and not rest:
+            return self.instances[number]
+        tensor = self.of_number(self.tensors, number)
+        module, name, attributes = rest
+        cls = _class_named(module, name)
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise _Unsound(f"it has an instance of {module}.{name}, and there is no such subclass of Tensor: import its module first")
+        instance = self.instances[number] = as_instance(tensor, cls)
+        if tensor.requires_grad:
+            instance.requires_grad_()
+        for key, value in self.decode(attributes, depth).items():
+            _set_attribute(instance, cls, key, value)
+        return instance
 
     def decode(self, form: Any, depth: int) -> Any:
         """Return the object of a JSON form."""
@@ -369,6 +429,7 @@ _KINDS: dict[str, Callable[[_Tree, Any, int], Any]] = {
     "dtype": lambda tree, name, depth: dtype_by_name[name],
     "size": lambda tree, sizes, depth: Size(map(int, sizes)),
     "bytes": lambda tree, number, depth: tree.of_number(tree.blobs, number),
+    "instance": lambda tree, form, depth: tree.instance(form, depth),
     "tensor": lambda tree, number, depth: tree.of_number(tree.tensors, number),
     "tuple": lambda tree, items, depth: tuple(tree.decode(item, depth) for item in items),
     "dict": lambda tree, pairs, depth: {tree.decode(key, depth): tree.decode(value, depth) for key, value in pairs},

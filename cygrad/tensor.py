@@ -22,6 +22,7 @@ from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.rules import RuleOp, record_rule, rule_op
 from cygrad._core.graph.tensor import product_of_scipy, set_tensor_type
 from cygrad._core.levels import batches, tangents
+from cygrad._core.levels.overrides import overrides_off
 from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.memory.upward import fill
@@ -213,9 +214,42 @@ class Tensor(TensorBase):
         resolve_device(device)
         return self
 
-    is_cuda = False
-    is_sparse = False
     layout = strided
+
+    def get_device(self) -> int:
+        """Return -1, the number of the CPU."""
+        return -1
+
+    def pin_memory(self, device: Any = None) -> Self:
+        """Return the tensor itself: pinned memory is for copies to other devices, and there are none. Changes nothing."""
+        resolve_device(device)
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Say no: memory is not pinned where there is no other device."""
+        resolve_device(device)
+        return False
+
+    def share_memory_(self) -> Self:
+        """Move the elements into memory that processes forked from this one share; returns the tensor.
+
+        Tensors and arrays that shared the old memory keep that. A pickle, as queues between processes send it, is a copy.
+
+        >>> import cygrad
+        >>> cygrad.ones(2).share_memory_().is_shared()
+        True
+        """
+        from cygrad.torch_names.sharing import share
+        return share(self)
+
+    def is_shared(self) -> bool:
+        """Say whether `share_memory_` has moved the elements to memory that forked processes share."""
+        from cygrad.torch_names.sharing import is_shared
+        return is_shared(self)
+
+    def is_distributed(self) -> bool:
+        """Say no: the elements lie in the memory of one process."""
+        return False
 
     # ----- NumPy -----
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -292,11 +326,13 @@ class Tensor(TensorBase):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from cygrad.printing import tensor_repr
-        return tensor_repr(self)
+        with overrides_off():
+            return tensor_repr(self)
 
     def __format__(self, spec: str) -> str:
         from cygrad.printing import tensor_format
-        return tensor_format(self, spec)
+        with overrides_off():
+            return tensor_format(self, spec)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__()})
@@ -311,13 +347,14 @@ class Tensor(TensorBase):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         from cygrad.copying import reduce
-        return reduce(self, protocol)
+        with overrides_off():
+            return reduce(self, protocol)
 
     # ----- Subclasses -----
     def as_subclass(self, cls: _Class[_T]) -> _T:
         """Return a view of all elements that is an instance of a subclass.
 
-        Results of operators are plain tensors, for any class of operands. TypeError for any other class.
+        Operators keep the class: see `cygrad.overrides`. TypeError for any other class.
 
         >>> import cygrad
         >>> class Field(cygrad.Tensor):
@@ -329,6 +366,15 @@ class Tensor(TensorBase):
         instance = as_instance(self, cls, view=True)
         record_rule(rule_op("alias"), (self,), instance)
         return instance
+
+    @classmethod
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Compute a function of which an argument is an instance of a subclass, as for plain tensors, and give its results the subclass.
+
+        Subclasses override it, as in torch: they are asked in an operator's place; see `cygrad.overrides`.
+        """
+        from cygrad.overrides import keeping_class
+        return keeping_class(cls, func, types, args, kwargs)
 
     @staticmethod
     def _make_subclass(cls: _Class[_T], data: Tensor, require_grad: bool = False) -> _T:
@@ -360,6 +406,20 @@ class Tensor(TensorBase):
     def ndimension(self) -> int:
         """Return the number of dims."""
         return self.ndim
+
+    def is_nonzero(self) -> bool:
+        """Say whether the only element is not 0; RuntimeError for none or several."""
+        return bool(self)
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """Say whether another tensor has the same shape."""
+        from cygrad.torch_names.asking import is_same_size
+        return is_same_size(self, other)
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Say whether another tensor has the same memory, and the same shape and strides there."""
+        from cygrad.torch_names.asking import is_set_to
+        return is_set_to(self, tensor)
 
     def nelement(self) -> int:
         """Return the number of elements."""
@@ -409,6 +469,12 @@ def _declaration_of(name: str) -> Declaration | None:
     return None if operator is None else operator.declaration
 
 
+def _override(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return the answer of the classes and modes that have a say in a call of an operator; NotImplemented if there are none."""
+    from cygrad.overrides import answer
+    return answer(operator, arguments, keywords)
+
+
 def _prepare_rule(rule: RuleOp) -> None:
     """Load the declarations of an operator's gradients, of the methods that they name, and of all that these name in turn."""
     if not rule.declared:
@@ -443,7 +509,7 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
 
 _attach_methods()
 set_tensor_type(Tensor)
-fill(prepare=_prepare_rule, declaration_of=_declaration_of)
+fill(prepare=_prepare_rule, declaration_of=_declaration_of, override=_override)
 # Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
 Tensor.__new__ = new  # type: ignore[method-assign]
 Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

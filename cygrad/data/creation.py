@@ -380,12 +380,18 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
     >>> cygrad.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    return spaced("linspace", start, end, steps, lambda numbers: numbers, dtype, device, requires_grad, out, layout)
+
+
+def spaced(function: str, start: Any, end: Any, steps: int, change: Callable[[np.ndarray], np.ndarray], dtype: Any, device: Any,
+           requires_grad: bool, out: Any, layout: Any) -> Any:
+    """Return evenly spaced numbers, changed, for a function of that name."""
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, TensorImpl) and value.ndim:
-            raise RuntimeError(f"linspace only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} "
+            raise RuntimeError(f"{function} only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} "
                                "dimension(s).")
         if not isinstance(value, int | float | complex | np.number | TensorImpl):
-            raise TypeError(f"linspace(): argument '{name}' must be Number, not {type(value).__name__}")
+            raise TypeError(f"{function}(): argument '{name}' must be Number, not {type(value).__name__}")
     steps = index_argument(steps, "steps")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
@@ -393,18 +399,19 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
     requested = common_dtype(start, end)
     result_dtype = dtype_of_result(dtype, out, requested if requested.is_complex else get_default_dtype())
     if requested.is_complex and not result_dtype.is_complex:
-        raise RuntimeError(f"torch.linspace(): inferred dtype {requested} can't be safely cast to passed dtype {result_dtype}")
+        raise RuntimeError(f"torch.{function}(): inferred dtype {requested} can't be safely cast to passed dtype {result_dtype}")
     if result_dtype.kind == "b":
-        raise NotImplementedError("\"linspace\" not implemented for 'bool'; give another dtype and compare")
+        raise NotImplementedError(f"\"{function}\" not implemented for 'bool'; give another dtype and compare")
     resolve_device(device)
-    check_layout("linspace", layout)
+    check_layout(function, layout)
     result = empty_tensor((steps,), result_dtype)
     number: Any = complex if result_dtype.is_complex else float
     for value in (start, end):
         scalar_tensor(number(value), result_dtype)    # refuses numbers that the dtype does not hold
     numbers = np.linspace(number(start), number(end), steps)
     numbers[1:][-1:] += 0 * number(start)   # NumPy writes the end there, also where the start is NaN
-    write_values(result, lambda memory: memory.__setitem__(..., numbers))
+    with np.errstate(all="ignore"):
+        write_values(result, lambda memory: memory.__setitem__(..., change(numbers)))
     return placed(result, out, requires_grad)
 
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array
-from cygrad.data.limits import promote_types
 from cygrad.numpy_functions.elements import NUMBERS
 from cygrad.numpy_functions.reductions import precise
 from cygrad.numpy_functions.rows import arrays, operand, promoted, row
@@ -16,8 +14,6 @@ from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.masking import where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cygrad.tensor import Tensor
 
 
@@ -32,8 +28,8 @@ def _pair(x1: Any, x2: Any) -> list[Tensor]:
 
 
 # ----- Angles -----
-row(np.rad2deg, np.degrees)(lambda x: precise(operand(x), None).rad2deg())
-row(np.deg2rad, np.radians)(lambda x: precise(operand(x), None).deg2rad())
+row(np.degrees)(lambda x: precise(operand(x), None).rad2deg())
+row(np.radians)(lambda x: precise(operand(x), None).deg2rad())
 
 
 # ----- Signs and steps -----
@@ -69,21 +65,16 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
 @row(np.frexp)
 def frexp(x: Any) -> tuple[Tensor, Tensor]:
     """The mantissa, from 0.5 to 1, and the exponent, which has no derivative."""
-    x = precise(operand(x), None)
-    exponents = from_array(np.asarray(np.frexp(arrays(x))[1]))
-    return ldexp(x, -exponents), exponents
+    mantissa, exponent = precise(operand(x), None).frexp()
+    return mantissa, exponent
 
 
 @row(np.ldexp)
 def ldexp(x1: Any, x2: Any) -> Tensor:
-    """Times a power of two, in three factors, each of which a number can hold."""
-    x1, powers = precise(operand(x1), None), operand(x2)
+    powers = operand(x2)
     if not powers.dtype.is_integer:
         raise TypeError(f"np.ldexp: x2 must be integers, not {powers.dtype}")
-    powers = powers.long().clamp(-3000, 3000)
-    base = x1.new_full((), 2.0)
-    third = powers // 3
-    return x1 * base ** third * base ** third * base ** (powers - 2 * third)
+    return precise(operand(x1), None).ldexp(powers)
 
 
 @row(np.spacing)
@@ -104,17 +95,8 @@ def cbrt(x: Any) -> Tensor:
 
 @row(np.float_power)
 def float_power(x1: Any, x2: Any) -> Tensor:
-    """In double precision at least."""
-    x1, x2 = (operand(x) for x in (x1, x2))
-    x1, x2 = promoted(*(x.to(promote_types(x.dtype, dtype_by_name["float64"])) for x in (x1, x2)))
-    return x1 ** x2
+    return operand(x1).float_power(operand(x2))
 
 
-# ----- Of integers: NumPy computes them, and they have no derivative -----
-def _of_integers(ufunc: Any) -> Callable[..., Tensor]:
-    return lambda x1, x2: from_array(np.asarray(ufunc(*arrays(_pair(x1, x2)))))
-
-
-row(np.gcd)(_of_integers(np.gcd))
-row(np.lcm)(_of_integers(np.lcm))
+# ----- Of integers: NumPy computes it, and it has no derivative -----
 row(np.bitwise_count)(lambda x: from_array(np.asarray(np.bitwise_count(arrays(operand(x))))))

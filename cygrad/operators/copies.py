@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, overload
 from cygrad._core.compute import copies, filling
 from cygrad._core.exchange import replacement
 from cygrad._core.graph.rules import declare_rule
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import _leave_or_sum
+from cygrad._core.memory.formats import contiguous_format
+from cygrad._core.memory.storage import dtype_by_name
+from cygrad.data.creation import ones
 from cygrad.operators._language.batches import in_any_order, is_tensor, same
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import constant, linear
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
     from cygrad._core.memory.formats import MemoryFormat
     from cygrad.tensor import Tensor
-    from cygrad.typing import DTypeLike, Operand
+    from cygrad.typing import DTypeLike, Number, Operand
 
 
 # ----- Copies -----
@@ -107,6 +111,30 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
     >>> cygrad.zeros(2).fill_(3)
     tensor([3., 3.])
     """
+
+
+@operator(method=False)
+def fill(input: Tensor, value: Tensor | Number) -> Tensor:
+    """Copy of the tensor's shape and dtype with a number, or a 0-d tensor, as all elements; the gradient of `input` is 0.
+
+    >>> import cygrad
+    >>> cygrad.fill(cygrad.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    if isinstance(value, TensorImpl) and value.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    return input.masked_fill(ones((), dtype=dtype_by_name["bool"]), value)
+
+
+@operator(method=False)
+def alias_copy(input: Tensor) -> Tensor:
+    """Copy of the tensor, row-major.
+
+    >>> import cygrad
+    >>> cygrad.alias_copy(cygrad.ones(2))
+    tensor([1., 1.])
+    """
+    return input.clone(memory_format=contiguous_format)
 
 
 @operator(filling.zero_, dself=_zeros, parts=lambda self: _write(self, 0))

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.compute.creation import empty_tensor
+from cygrad._core.memory.sizes import index_argument, normalized_dim
+from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import computed, first_outside, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators._language.arguments import delivered
+from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import along_index, behind, dynamic_shape
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.places import check_flat_index, elements_along, flat_places, length_of, slices_along, vector
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from cygrad.tensor import Tensor
+    from cygrad.typing import Ints
 
 
 # ----- Along a dim -----
@@ -147,3 +150,53 @@ def argwhere(input: Tensor) -> Tensor:
     tensor([[1]])
     """
     return nonzero(input)
+
+
+@operator(method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
+    """Places of the first `size` elements that are not 0, row-major, one row of indices each; rows that are left over have `fill_value`.
+
+    Of a fixed shape, unlike `nonzero`. RuntimeError for a negative size, and for `out` that is not int64.
+
+    >>> import cygrad
+    >>> cygrad.nonzero_static(cygrad.tensor([0, 3, 5]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
+    count, filling = index_argument(size, "size"), index_argument(fill_value, "fill_value")
+    if count < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {count}")
+    if out is not None and out.dtype.name != "int64":
+        raise RuntimeError(f"nonzero_static: Expected out tensor to have scalar type Long but got scalar type {out.dtype.name}")
+    result = empty_tensor((count, input.ndim), dtype_by_name["int64"]).fill_(filling)
+    places = nonzero(input)[:count]
+    result[:len(places)] = places
+    return delivered(result, out)
+
+
+@operator(method=False)
+def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
+    """Places in a tensor of some shape, a tensor for each dim, of indices into its elements in row-major order.
+
+    The indices are not compared with the size, as in torch: those beyond the end go round in the first dim. TypeError for indices that are
+    no integers, ValueError for negative sizes.
+
+    >>> import cygrad
+    >>> cygrad.unravel_index(cygrad.tensor([3, 5]), (2, 3))
+    (tensor([1, 1]), tensor([0, 2]))
+    """
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = tuple(shape) if isinstance(shape, SEQUENCE) else (shape,)
+    for size in sizes:
+        if isinstance(size, bool) or not hasattr(type(size), "__index__"):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+    sizes = integers(sizes)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    results: list[Tensor] = []
+    for size in reversed(sizes):
+        results.append(indices.remainder(size) if indices.numel() else indices.clone())
+        indices = indices.floor_divide(size) if indices.numel() else indices
+    return tuple(reversed(results))

@@ -6,6 +6,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import resolve_dtype
 from cygrad.data.limits import finfo
 from cygrad.operators import public_name
@@ -175,3 +176,40 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     tensor(5.)
     """
     return linalg_vector_norm(input - other, p)
+
+
+@operator(in_place=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Tensor:
+    """Copy in which each slice along `dim` has the p-norm `maxnorm` at most: others are scaled by maxnorm / (norm + 1e-7), as in torch.
+
+    RuntimeError for less than two dims, for p not above 0, and for a negative `maxnorm`.
+
+    >>> import cygrad
+    >>> cygrad.renorm(cygrad.tensor([[3., 4.], [0.3, 0.4]]), 2, 0, 1)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    order, limit = (number_argument(renorm, name, value) for name, value in (("p", p), ("maxnorm", maxnorm)))
+    if not order > 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported, got p = {order}")
+    if not limit >= 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {limit}")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    d = normalized_dim(dim, input.ndim)
+    return delivered(_with_norm_below(input, order, tuple(k for k in range(input.ndim) if k != d), limit), out)
+
+
+def number_argument(operator: Any, name: str, value: Any) -> float:
+    """Return an argument that is a real number."""
+    if isinstance(value, complex):
+        raise RuntimeError(f"{operator.name}: {name} must be real-valued, got {value}")
+    if isinstance(value, str) or not hasattr(type(value), "__float__"):
+        raise TypeError(f"{operator.name}(): argument '{name}' must be Number, not {type(value).__name__}")
+    return float(value)
+
+
+@rounded_once
+def _with_norm_below(x: Tensor, p: float, dims: tuple[int, ...], limit: float) -> Tensor:
+    norm = linalg_vector_norm(x, p, dims, keepdim=True)
+    return x * (limit / (norm + 1e-7)).where(norm > limit, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import contiguous_format
-from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_tensor, distinct_dims, integers, spread
 from cygrad.operators._language.batches import behind, shifted, sizes_of
@@ -171,6 +171,32 @@ def flipud(input: Tensor) -> Tensor:
     if input.ndim < 1:
         raise RuntimeError("Input must be >= 1-d. It has 0 dims")
     return flip(input, 0)
+
+
+@operator
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Copy turned by 90 degrees in the plane of two dims, `k` times: from the first towards the second.
+
+    RuntimeError where `dims` are not two different dims of the tensor.
+
+    >>> import cygrad
+    >>> cygrad.rot90(cygrad.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    places, turns = integers(dims), index_argument(k, "k") % 4
+    if len(places) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(places)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    first, second = (normalized_dim(dim, input.ndim) for dim in places)
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {places[0]} and dim1 = {places[1]}")
+    if turns == 0:
+        return input.clone(memory_format=contiguous_format)
+    if turns == 2:
+        return flip(input, first, second)
+    return flip(input, second if turns == 1 else first).transpose(first, second)
 
 
 @operator(dinput=lambda g, shifts, dims: g.roll([-shift for shift in shifts], dims), tangent=linear, batch=shifted("dims", flattened=True))

@@ -432,7 +432,8 @@ def _in_order(rows: np.ndarray) -> np.ndarray:
     return np.lexsort(rows.T[::-1])
 
 
-def _found(operator: Any, input: Tensor, dim: int | None, is_sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+def _found(operator: Any, input: Tensor, dim: int | None, is_sorted: bool, return_inverse: bool, return_counts: bool,
+           return_index: bool = False) -> Any:
     """Return the first of each run of equal slices in their order, or as they stand, and the other requested results."""
     checked_operand(operator, input)
     if dim is None:
@@ -453,6 +454,8 @@ def _found(operator: Any, input: Tensor, dim: int | None, is_sorted: bool, retur
     begins[1:] = (rows[1:] != rows[:-1]).any(1)
     first = begins.nonzero()[0]
     results = [whole.index_select(d, computed(order[first]))]
+    if return_index:
+        results.append(computed(order[first]))
     if return_inverse:
         inverse = np.empty(size, np.int64)
         inverse[order] = begins.cumsum() - 1
@@ -464,23 +467,25 @@ def _found(operator: Any, input: Tensor, dim: int | None, is_sorted: bool, retur
 
 @overload
 def unique(input: Tensor, sorted: bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
-           dim: int | None = None) -> Tensor: ...
+           dim: int | None = None, *, return_index: Literal[False] = False) -> Tensor: ...
 @overload
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
-           dim: int | None = None) -> Any: ...
+           dim: int | None = None, *, return_index: bool = False) -> Any: ...
 @operator(tangent="transposed", batch=dynamic_shape,
           refuses={"c": NO_LOOP}, loop="unique")
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None, *,
+           return_index: bool = False) -> Any:
     """Distinct elements in order, or distinct slices along `dim`; a NaN differs from all.
 
-    With `return_inverse` also where each element of the input went, with `return_counts` how often each one occurs. They are in
-    order with `sorted=False`, too. The gradient goes to the first of equal elements.
+    With `return_inverse` also where each element of the input went, with `return_counts` how often each one occurs; with `return_index`,
+    first of these and as in NumPy, where each one occurs first. They are in order with `sorted=False`, too. The gradient goes to the first
+    of equal elements.
 
     >>> import cygrad
     >>> cygrad.unique(cygrad.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    return _found(unique, input, dim, True, return_inverse, return_counts)
+    return _found(unique, input, dim, True, return_inverse, return_counts, return_index)
 
 
 @overload

@@ -1,17 +1,28 @@
-"""Variance and standard deviation, with the mean or alone, and the mean of elements that are not NaN."""
+"""Variance and standard deviation, with the mean or alone, the mean of elements that are not NaN, and the most frequent element."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from cygrad.operators._language.arguments import checked_operand, delivered, normalized_dims
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad.data.creation import arange
+from cygrad.operators._language.arguments import (
+    ValuesAndIndices,
+    checked_operand,
+    delivered,
+    delivered_together,
+    normalized_dims,
+    pair_type,
+)
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, recorded_together, unrecorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tiled import tiled
 from cygrad.operators.norms import accurate_squares, linalg_vector_norm, scaled
+from cygrad.operators.sorting import sort
 from cygrad.ops.gradients import keep_dims
+from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -224,3 +235,31 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
 @rounded_once
 def _mean_beside_nan(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     return x.nansum(dim, keepdim=keepdim) / (x == x).sum(dim, keepdim=keepdim)
+
+
+# ----- The most frequent element -----
+_Mode = pair_type("mode")
+
+
+@operator(refuses={"c": NO_LOOP}, loop="mode_cpu")
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices:
+    """The most frequent element along `dim`, the smallest of several, and where it stands last: (values, indices).
+
+    Found in the sorted elements, where the longest run is. Each NaN is an element of its own. The gradient goes to the element that
+    the index names. IndexError for a dim of size 0.
+
+    >>> import cygrad
+    >>> values, indices = cygrad.mode(cygrad.tensor([3, 1, 3, 2]))
+    >>> values, indices
+    (tensor(3), tensor(2))
+    """
+    d, x = normalized_dim(dim, checked_operand(mode, input).ndim), input if input.ndim else input.reshape(1)
+    if not x.shape[d]:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    in_order, places = sort(x.detach(), d, stable=True)
+    position = arange(x.shape[d]).reshape([-1 if k == d else 1 for k in range(x.ndim)])
+    begins = in_order != in_order.roll(1, d)
+    run = position - position.where(begins, 0).cummax(d).values      # less 1: how many equal ones stand before
+    index = places.gather(d, run.argmax(d, keepdim=True))
+    values = x.gather(d, index)
+    return delivered_together(_Mode, (values, index) if keepdim and input.ndim else (values.squeeze(d), index.squeeze(d)), out)

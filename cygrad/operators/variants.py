@@ -10,7 +10,7 @@ from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.operators._language.arguments import checked_operand, delivered, refused
+from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered, refused
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -20,7 +20,7 @@ from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
-    from cygrad.typing import Operand
+    from cygrad.typing import Number, Operand
 
 
 def _clamp_row(minimum: Operand | None, maximum: Operand | None) -> tuple[Any, tuple[Operand | None, ...]]:
@@ -68,6 +68,8 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
     """
     if out is None and isinstance(input, TensorImpl):
         return input**exponent
+    if not isinstance(exponent, TensorImpl):
+        checked_tensor(pow, input)
     return rows["pow"](input, exponent, out=out)
 
 
@@ -183,3 +185,12 @@ def positive(input: Tensor) -> Tensor:
 @operator(dx=lambda g, y: g / (3 * y.square()), batch=same, refuses={"c": NO_LOOP})
 def _cube_root(x: Tensor) -> Tensor:
     return recorded(_cube_root, (x,), computed(np.asarray(np.cbrt(to_array(checked_operand(_cube_root, x))))))
+@operator(method=False)
+def rsub(input: Tensor, other: Operand, *, alpha: Number = 1) -> Tensor:
+    """`other` less a multiple of `input`, `other - alpha * input`.
+
+    >>> import cygrad
+    >>> cygrad.rsub(cygrad.tensor([1., 2.]), 3)
+    tensor([2., 1.])
+    """
+    return rows["sub"](other, input) if alpha == 1 else rows["sub_scaled"](other, input, alpha)

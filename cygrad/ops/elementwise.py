@@ -25,6 +25,7 @@ class Elementwise(Tuning):
     ``result`` is "same", "bool", or "real": the dtype of the parts of its numbers. ``masks`` are operands read as bool, outside
     promotion. ``params`` are constants of one call with their defaults. ``select`` names a keyword and the row that each of its values
     stands for.
+    ``of_numbers``: it computes two numbers as 0-d tensors, as torch's arithmetic does.
     ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats.
     ``refuses`` are torch's exceptions by kinds of dtype that it does not take, ``loop`` is torch's name of the loop (see `refusals`).
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
@@ -57,6 +58,7 @@ class Elementwise(Tuning):
     loop: str = ""
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
+    of_numbers: bool = False
 
     def tree(self, text: str) -> Any:
         """Return a formula of the row as a syntax tree."""
@@ -118,36 +120,36 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
 elementwise("add", y="a + b", da="1", db="1", kinds="bifc", numpy="add",
             select=("alpha", {1: "add", ...: "add_scaled"}),
             loop="add_stub",
-            doc="Sum of two tensors, `input + alpha * other`.")
+            of_numbers=True, doc="Sum of two tensors, `input + alpha * other`.")
 elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", node="Add", method=False,
             loop="add_stub",
-            doc="Sum of a tensor and a multiple of another.")
+            of_numbers=True, doc="Sum of a tensor and a multiple of another.")
 elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
             no_bools=True,
             refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
                                        "a mask, use the `~` or `logical_not()` operator instead.")},
             loop="add_stub",
-            doc="Difference of two tensors, `input - alpha * other`.")
+            of_numbers=True, doc="Difference of two tensors, `input - alpha * other`.")
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", node="Sub", method=False,
             no_bools=True,
             refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
                                        "a mask, use the `~` or `logical_not()` operator instead.")},
             loop="add_stub",
-            doc="Difference of a tensor and a multiple of another.")
+            of_numbers=True, doc="Difference of a tensor and a multiple of another.")
 elementwise("mul", y="a * b", da="b", db="a", kinds="biufc", numpy="multiply", aliases=("multiply",),
-            doc="Product of two tensors, element by element.")
+            of_numbers=True, doc="Product of two tensors, element by element.")
 elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="true_divide", domain=(0.3, 2),
             aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
-            doc="Quotient of two tensors; integers are divided as floats.")
+            of_numbers=True, doc="Quotient of two tensors; integers are divided as floats.")
 elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2),
             integers="divisor",
             loop="div_floor_cpu",
-            doc="Quotient rounded towards minus infinity.")
+            of_numbers=True, doc="Quotient rounded towards minus infinity.")
 elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, integers="divisor",
             loop="div_trunc_cpu",
-            doc="Quotient rounded towards zero.")
+            of_numbers=True, doc="Quotient rounded towards zero.")
 elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2),
@@ -201,6 +203,10 @@ elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (ten
             refuses={"biu": RuntimeError("Integer division with addcdiv is no longer supported: convert the operands first, e.g. with "
                                          ".float()")},
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
+elementwise("gcd", y="gcd(a, b)", kinds="i", numpy="gcd",
+            doc="Greatest common divisor of two integers, not negative; of 0 and 0 it is 0.")
+elementwise("lcm", y="lcm(a, b)", kinds="i", numpy="lcm",
+            doc="Least common multiple of two integers, not negative; 0 where one is 0.")
 
 # ----- Rounding -----
 elementwise("floor", y="floor(x)", dx="0", kinds="iuf", numpy="floor",
@@ -266,10 +272,10 @@ elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 el
                  "series": "1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130 * (1 - z / 180)))))"},
             dx="(c - s / (3.141592653589793 * far)) / far if abs(x) > 0.2 else -3.289868133696453 * x * series",
             aliases=("special_sinc",), doc="sin(pi * x) / (pi * x) of each element.")
-elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295",
+elementwise("deg2rad", node="Deg2Rad", numpy="deg2rad", y="x * 0.017453292519943295", dx="0.017453292519943295",
             refuses={"c": RuntimeError("{name} is not supported for complex tensors.")},
             doc="Angles in degrees as radians.")
-elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232",
+elementwise("rad2deg", node="Rad2Deg", numpy="rad2deg", y="x * 57.29577951308232", dx="57.29577951308232",
             refuses={"c": RuntimeError("{name} is not supported for complex tensors.")},
             doc="Angles in radians as degrees.")
 elementwise("tanh", y="tanh(x)", dx="1 - y * y", kinds="fc", numpy="tanh", aliases=("nn_functional_tanh",),
@@ -378,6 +384,10 @@ elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(
             doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
             doc="Magnitude of `input` with the sign of `other`.")
+elementwise("heaviside", operands=("x", "values"), y="values if x == 0 else 1 if x > 0 else 0", dx="0", dvalues="1 if x == 0 else 0",
+            kinds="bif", numpy="heaviside", edges=(0.0,),
+            refuses={"c": RuntimeError("{name} is not yet implemented for complex tensors.")},
+            doc="Step function of each element: 0 below 0, `values` at 0, 1 above; 0 of NaN, as in torch.")
 elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter", edges=(0.0,),
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",

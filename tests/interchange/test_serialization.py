@@ -138,7 +138,7 @@ REFUSED = [
     (lambda: np.zeros(2), TypeError, "from_numpy"),
     (lambda: np.float32(1), TypeError, "item"),
     (lambda: print, TypeError, "builtin_function"),
-    (lambda: Field([1.0]), TypeError, "as_subclass"),
+    (lambda: type("Local", (cg.Tensor,), {})([1.0]), TypeError, "a class that load.* could not find by that name; .*as_subclass"),
     (lambda: [cg.ones(1, requires_grad=True) * 2], RuntimeError, r"Only Tensors created explicitly by the user.*obj\[0\].*MulBackward0"),
     (lambda: nested(65), ValueError, "more than 64 deep"),
     (cyclic, ValueError, "contains itself"),
@@ -461,3 +461,61 @@ def test_failing_allocations_leak_nothing():
         if not failure.fired:
             break
     assert n > 1
+
+
+# ----- Subclasses -----
+class Slotted(cg.Tensor):
+    __slots__ = ("unit",)
+
+
+class Watching(cg.Tensor):
+    """A class whose code must not run while a file is read."""
+
+    calls = []
+
+    def __setattr__(self, name, value):
+        self.calls.append(name)
+        super().__setattr__(name, value)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append(func)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def test_instances_of_subclasses_keep_class_attributes_and_shared_memory():
+    field, slotted = Field(cg.arange(4.0)).requires_grad_(), Slotted([1.0])
+    field.name, field.parts, slotted.unit = "velocity", [cg.ones(2), {"own": field}], "m"
+    result, part, other, again = loaded(saved([field, field[:2].detach(), slotted, field]))
+    assert type(result) is Field and type(other) is Slotted and again is result
+    assert (result.tolist(), result.requires_grad, result.is_leaf, result.name) == ([0, 1, 2, 3], True, True, "velocity")
+    assert type(part) is Field and part.data_ptr() == result.data_ptr()
+    assert result.parts[0].tolist() == [1, 1] and result.parts[1]["own"] is result and other.unit == "m"
+
+
+def test_loading_runs_no_code_of_a_class():
+    data = Watching([1.0])
+    data.name = "x"
+    text = saved(data)
+    Watching.calls.clear()
+    result = loaded(text)
+    assert Watching.calls == [] and type(result) is Watching and result.__dict__ == {"name": "x"}
+
+
+def test_a_class_that_is_not_there_is_named():
+    text = saved(Field([1.0]))
+    original, globals()["Field"] = Field, int
+    try:
+        with pytest.raises(ValueError, match=r"an instance of .*\.Field, and there is no such subclass of Tensor: import its module first"):
+            loaded(text)
+    finally:
+        globals()["Field"] = original
+
+
+@pytest.mark.parametrize("name", ["data", "requires_grad", "__class__", "grad", "ndim"])
+def test_files_cannot_set_attributes_of_the_tensor_itself(name):
+    field = Field([1.0])
+    field.__dict__[name] = 3
+    result = loaded(saved(field))
+    assert type(result) is Field and result.tolist() == [1] and not result.requires_grad
+    assert result.grad is None and result.ndim == 1

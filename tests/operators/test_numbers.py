@@ -29,6 +29,7 @@ def written(key, number, zeros):
 
 WRITERS = {
     "fill_": lambda number, zeros: zeros.fill_(number),
+    "fill": lambda number, zeros: cg.fill(zeros, number),
     "copy_": lambda number, zeros: zeros.copy_(number),
     "everywhere": lambda number, zeros: written(..., number, zeros),
     "at a slice": lambda number, zeros: written(ALL, number, zeros),

@@ -147,6 +147,8 @@ ROWS = {
     "remainder": row(true=lambda a, b: a - b * mp.floor(a / b), slopes=[lambda a, b: 1, lambda a, b: -mp.floor(a / b)]),
     "fmod": row(true=lambda a, b: a - b * truncated(a / b), slopes=[lambda a, b: 1, lambda a, b: -truncated(a / b)]),
     "pow": row(true=power, bounds={"a": largest(rounded_exponent(pow_exponent))}),
+    "gcd": row(),
+    "lcm": row(numpy=lambda a, b: abs(np.lcm(a, b))),      # NumPy leaves the sign of one that overflows, torch does not
     "neg": row(true=lambda x: -x, complex_true=lambda z: -z),
     "abs": row(true=abs, complex_true=abs),
     "sign": row(numpy=sign, true=mp.sign),
@@ -237,6 +239,8 @@ ROWS = {
     "fmax": row(true=max),
     "fmin": row(true=min),
     "copysign": row(true=lambda a, b: -abs(a) if b < 0 else abs(a)),
+    "heaviside": row(numpy=lambda x, values: np.where(x == 0, values, (x > 0).astype(values.dtype)),
+        true=lambda x, values: values if x == 0 else mp.mpf(x > 0)),
     "nextafter": row(true=lambda a, b: a),                # within one unit; to the bit in test_elementwise
     "nan_to_num": row(parameters={"nan": 1.0, "posinf": 2.0, "neginf": -2.0}, numpy=np.nan_to_num, true=lambda x, nan, posinf, neginf: x),
     "clamp": row(numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high), true=lambda x, low, high: min(max(x, low), high)),

@@ -27,5 +27,9 @@ SAMPLES = {
 # Without a gradient.
 PLAIN = {
     "nonzero": [sample(lambda x: x.nonzero(), (2, 3), numpy=np.argwhere)],
+    "nonzero_static": [sample(lambda x: x.nonzero_static(size=4), (2, 2), numpy=np.argwhere, kinds="if",
+                              exempt={"vmap": "as nonzero", "transforms": "as nonzero"})],
+    "unravel_index": [sample(lambda x: cg.unravel_index(x.argsort(stable=True), (2, 3)), (5,),
+                             numpy=lambda a: np.unravel_index(a.argsort(kind="stable"), (2, 3)))],
     "argwhere": [sample(lambda x: x.argwhere(), (2, 3), numpy=np.argwhere)],
 }

@@ -6,7 +6,8 @@ from libc.string cimport memset
 
 from cygrad._core.compute.deferred cimport note_thread
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, settled_address, special_active
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, settled_address
+from cygrad._core.levels.observers cimport profiling_threads, special_tensors
 from cygrad._core.memory.sizes cimport wrap_dim
 from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, Operand, cast, cg_is_floating_point, cg_itemsize,
@@ -154,7 +155,7 @@ cdef class Tiled:
         cdef intptr_t reduced[MAX_DIMS]
         cdef int d, k, key = 0, inputs = <int>len(arguments) - 1
         cdef Steps steps
-        if special_active:
+        if special_tensors() or profiling_threads:
             return None
         for k in range(inputs):
             if isinstance(arguments[k], TensorImpl):

@@ -10,4 +10,5 @@ cdef class Op(Row):
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place)
 
 cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1
-cdef TensorImpl elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place)
+cdef TensorImpl tensor_of_value(Value* number)
+cdef object elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place)

@@ -11,17 +11,19 @@ from cygrad._core.compute.recording cimport any_needs_grad, elementwise_node
 from cygrad._core.compute.rows cimport NO_PARTIAL, OPERANDS, Row, pack_params, read_param, reads_operand
 from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, VIEW, count_change, needs_grad, place_of, special_active
+from cygrad._core.graph.tensor cimport (INFERENCE, REQUIRES_GRAD, TensorImpl, VIEW, count_change, needs_grad, overriding, place_of,
+                                        special_active)
 from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, observes_operands
+from cygrad._core.levels.overrides cimport is_asked, overridden
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
                                              out_argument, out_shape_error, overlaps, promoted, python_number, refused, shape_is,
-                                             to_number, to_value)
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_complex, cg_is_differentiable,
-                                                  cg_is_floating_point, cg_is_integer, cg_loops_of, cg_number)
+                                             tensor_of_number, to_number, to_value)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_complex, cg_is_complex,
+                                                  cg_is_differentiable, cg_is_floating_point, cg_is_integer, cg_loops_of, cg_number)
 
 from cygrad.ops import ELEMENTWISE
 
@@ -56,21 +58,28 @@ cdef inline bint joins(char kind, int dtype) noexcept:
     return cg_is_differentiable[dtype] and kind != b"b" and (kind != b"c" or cg_is_complex[dtype])
 
 
-cdef TensorImpl elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
+cdef object elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
     """Compute an operator, into `target` if given, and record it if a gradient is asked for."""
     if special_active:
         return observed(op, values, params, target, in_place)
     return compute_ordinary(op, values, params, target, in_place)
 
 
-cdef TensorImpl observed(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
-    """Compute an operator in a profile, or with a special tensor."""
+cdef object observed(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
+    """Compute an operator in a profile, or with a special tensor, or have a class or a mode compute it."""
     cdef Py_ssize_t event = 0
     cdef int k
     if profiling_threads:
         event = begin_event(op.name + "_" if in_place else op.name, operands_of(op, values) if observes_operands() else None,
                             next_sequence_nr())
     try:
+        if overriding and asks_others(op, values, target):
+            keywords = {op.arguments[op.arity + k]: python_number(&params[k]) for k in range(op.params)}
+            if target is not None and not in_place:
+                keywords["out"] = target
+            result = upward.override(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
+            if result is not NotImplemented:
+                return result
         if target is not None and is_special(target):
             return upward.special_elementwise(op, values, params, target, in_place)
         for k in range(op.arity):
@@ -79,6 +88,32 @@ cdef TensorImpl observed(Row op, Value* values, const Value* params, TensorImpl 
         return compute_ordinary(op, values, params, target, in_place)
     finally:
         end_event(event)
+
+
+cdef TensorImpl tensor_of_value(Value* number):
+    """Make an operand that is a number a 0-d tensor, of the dtype that the number alone has."""
+    cdef int dtype = CG_BOOL if number.kind == b"b" else CG_INT64 if number.kind == b"i" else default_dtype()
+    cdef Value written = number[0]
+    cdef TensorImpl result
+    if number.kind == b"c":
+        dtype = cg_complex[dtype]
+    to_number(&written, cg_loops_of[dtype])
+    result = tensor_of_number(&written.number, cg_loops_of[dtype])
+    if cg_loops_of[dtype] != dtype:
+        result = copy_of(result, dtype)
+    number.tensor = <PyObject*>result
+    return result
+
+
+cdef bint asks_others(Row op, const Value* values, TensorImpl target):
+    """Say whether a class of the operands, or a mode of this thread, has a say in the result."""
+    cdef int k
+    if is_asked(target):
+        return True
+    for k in range(op.arity):
+        if values[k].tensor is not NULL and is_asked(<TensorImpl>values[k].tensor):
+            return True
+    return False
 
 
 cdef tuple operands_of(Row op, const Value* values):
@@ -226,7 +261,12 @@ cdef class Op(Row):
         for k in range(self.arity):
             alive.append(to_value(call[k], &values[k]))
             if alive[k] is NotImplemented:
-                raise operand_error(self.name, self.arguments[k], k + 1, call[k])
+                named = dict(zip(self.arguments[self.arity:], call[self.arity:], strict=True))
+                return overridden(self.name + "_" if in_place else self.name, tuple(call[:self.arity]),
+                                  named if out is None or in_place else {**named, "out": out},
+                                  operand_error(self.name, self.arguments[k], k + 1, call[k]))
+        if self.row.of_numbers and not any(isinstance(each, TensorImpl) for each in alive):
+            alive[0] = tensor_of_value(&values[0])
         for k in range(self.params):
             read_param(call[self.arity + k], &params[k])
         return elementwise(self, values, params, out_argument(self.name, out), in_place)

@@ -24,6 +24,7 @@ from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
+from cygrad._core.levels.overrides cimport exchange_overrides_off
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -281,7 +282,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
     cdef Run* before = <Run*>cg_run_address()[0]
     cdef Node node
     cdef Py_ssize_t index, event = 0
-    cdef int output_nr, mode = grad_mode()[0]
+    cdef int output_nr, mode = grad_mode()[0], overrides = exchange_overrides_off(-1)
     global runs
     cdef dict captures = {}
     cdef list captured = [], roots = [], targets = []
@@ -330,6 +331,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 push_ready(&run, index)
         end_event(event)
         grad_mode()[0] = create_graph != 0
+        exchange_overrides_off(2)       # the formulas of gradients are no calls of users
         cg_run_address()[0] = &run
         while run.ready:
             set_thread_hooks(hooks)
@@ -360,6 +362,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         cg_run_address()[0] = before
         grad_mode()[0] = mode
         set_thread_hooks(hooks)
+        exchange_overrides_off(overrides)
         free_run(&run)
     for k, (node, number) in enumerate(targets):
         if node is not None:

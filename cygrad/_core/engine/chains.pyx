@@ -11,7 +11,8 @@ from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_read
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, Node, RESULT, leaf_of
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address, special_active
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address
+from cygrad._core.levels.observers cimport profiling_threads, special_tensors
 from cygrad._core.operands.operands cimport same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, run_program
@@ -218,8 +219,8 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef PyObject** reference
     cdef Py_ssize_t next
     cdef int k, number, slot
-    if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < LARGE
-            or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
+    if (special_tensors() or profiling_threads or anomaly_mode or grad_mode()[0] or state.single is NULL
+            or (<TensorImpl>state.single).count < LARGE or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
         return False
     chain = Chain.__new__(Chain)
     chain.gradient_is_unshared = is_unique(state.single)

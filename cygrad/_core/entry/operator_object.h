@@ -34,6 +34,7 @@ static int (*cg_end_event)(Py_ssize_t event);
 static PyObject *(*cg_explain)(PyObject *name, PyObject *error, PyObject *arguments, PyObject *keywords);
 static PyObject *(*cg_renamed)(PyObject *described, Py_ssize_t positional, PyObject *names);
 static int (*cg_check_argument)(PyObject *op, Py_ssize_t position, PyObject *name, PyObject *value);
+static PyObject *(*cg_foreign)(PyObject *op, PyObject *arguments, PyObject *keywords);
 static PyObject *cg_other_names; /* of parameters, that stand for our own: a tuple of interned strings */
 
 /* The arguments of a call as a tuple and a dict; 0 if that worked, and both are the caller's to release in any case. */
@@ -59,11 +60,36 @@ static PyObject *cg_operator_special(PyObject *op, PyObject *const *arguments, P
     return result;
 }
 
-/* An error that may come of a wrong argument is replaced by one that names the argument, where that was wrong. */
+static inline int cg_may_come_of_an_argument(void) {
+    return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_AttributeError)
+           || PyErr_ExceptionMatches(PyExc_OverflowError) || PyErr_ExceptionMatches(PyExc_SystemError);
+}
+
+/* The result that a foreign class among the arguments of a call that failed has for it; NULL with the call's error if there is none. */
+static PyObject *cg_operator_foreign(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    PyObject *type, *error, *traceback, *positional, *keywords, *answer = NULL, *result = NULL;
+    if (!cg_may_come_of_an_argument()) return NULL;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (cg_operator_arguments(arguments, count, names, &positional, &keywords) == 0)
+        answer = cg_foreign(self, positional, keywords); /* None, or a tuple of the result */
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    if (answer == Py_None) {
+        PyErr_Restore(type, error, traceback);
+    } else {
+        result = answer ? Py_NewRef(PyTuple_GET_ITEM(answer, 0)) : NULL;
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+    Py_XDECREF(answer);
+    return result;
+}
+
+/* Else an error that may come of a wrong argument is replaced by one that names the argument, where that was wrong. */
 static PyObject *cg_operator_failed(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    PyObject *type, *error, *traceback, *positional, *keywords, *better = NULL;
-    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_AttributeError)
-        && !PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_SystemError)) return NULL;
+    PyObject *type, *error, *traceback, *positional, *keywords, *better = NULL, *result = cg_operator_foreign(self, arguments, count, names);
+    if (result || !cg_may_come_of_an_argument()) return result;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
     if (cg_operator_arguments(arguments, count, names, &positional, &keywords) == 0)
@@ -127,13 +153,14 @@ static inline int cg_check_arguments(cg_operator *op, PyObject *const *arguments
 
 static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     cg_operator *op = (cg_operator *)self;
-    if (__builtin_expect(cg_check_arguments(op, arguments, PyVectorcall_NARGS(flags), names), 0) < 0) return NULL;
+    if (__builtin_expect(cg_check_arguments(op, arguments, PyVectorcall_NARGS(flags), names), 0) < 0)
+        return cg_operator_foreign(self, arguments, PyVectorcall_NARGS(flags), names);
     if (__builtin_expect(*cg_special_active, 0)) {
         Py_ssize_t count = PyVectorcall_NARGS(flags), event = cg_begin_event(op->name, (PyObject **)arguments, count);
         int special = event < 0 ? -1 : cg_any_special((PyObject **)arguments, count + (names ? PyTuple_GET_SIZE(names) : 0));
         PyObject *result = special < 0 ? NULL : special ? cg_operator_special(self, arguments, count, names)
                                                         : PyObject_Vectorcall(op->function, arguments, flags, names);
-        if (!result && special >= 0) cg_operator_failed(self, arguments, count, names);
+        if (!result && (special == 0 || special == 1)) result = cg_operator_failed(self, arguments, count, names);
         return event > 0 ? cg_operator_ended(event, result) : result;
     }
     PyObject *result = PyObject_Vectorcall(op->function, arguments, flags, names);
@@ -230,7 +257,8 @@ static inline int cg_prepare_operators(PyTypeObject *tensor_type, const int *spe
                                        Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t),
                                        PyObject *(*explain)(PyObject *, PyObject *, PyObject *, PyObject *),
                                        PyObject *(*renamed)(PyObject *, Py_ssize_t, PyObject *),
-                                       int (*check_argument)(PyObject *, Py_ssize_t, PyObject *, PyObject *), PyObject *other_names) {
+                                       int (*check_argument)(PyObject *, Py_ssize_t, PyObject *, PyObject *),
+                                       PyObject *(*foreign)(PyObject *, PyObject *, PyObject *), PyObject *other_names) {
     cg_tensor_type = tensor_type;
     cg_special_active = special_active;
     cg_any_special = any_special;
@@ -240,6 +268,7 @@ static inline int cg_prepare_operators(PyTypeObject *tensor_type, const int *spe
     cg_explain = explain;
     cg_renamed = renamed;
     cg_check_argument = check_argument;
+    cg_foreign = foreign;
     cg_other_names = Py_NewRef(other_names);
     return PyType_Ready(&cg_operator_type);
 }

@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 cdef extern from "entry/operator_object.h":
-    int cg_prepare_operators(PyTypeObject* tensor_type, const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
+    int cg_prepare_operators(PyTypeObject* tensor_type, const int* special_active, int (*any_special)(PyObject**, Py_ssize_t) except -1,
                              object (*call_special)(object, object, object),
                              Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
                              int (*end)(Py_ssize_t) except -1,
                              object (*explain)(object, object, object, object),
                              object (*renamed)(object, Py_ssize_t, object),
-                             int (*check_argument)(object, Py_ssize_t, PyObject*, object) except -1, tuple other_names) except -1
+                             int (*check_argument)(object, Py_ssize_t, PyObject*, object) except -1,
+                             object (*foreign)(object, object, object), tuple other_names) except -1
     object cg_new_operator(object function, object described, object name, object declaration, tuple flags, unsigned long long flag_places,
                            tuple tensors, unsigned long long tensor_places)
 
@@ -142,6 +143,12 @@ cdef object explain_failure(object name, object error, object arguments, object 
     return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
 
 
+cdef object ask_foreign(object op, object arguments, object keywords):
+    """Return the answer of a foreign class among the arguments of a call that has failed, as a tuple; None if there is none."""
+    result = NotImplemented if upward.override is None else upward.override(op, arguments, keywords)
+    return None if result is NotImplemented else (result,)
+
+
 # NumPy's names, and the names of matrices in torch's older functions.
 OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axes": "dims", "input": "A", "input2": "tau"}
 
@@ -175,4 +182,4 @@ cdef tuple replaced_names(object described, Py_ssize_t positional, object names)
 
 
 cg_prepare_operators(<PyTypeObject*>TensorImpl, &special_active, any_special, call_special, begin_operator, end_event, explain_failure,
-                     renamed_keywords, check_argument, tuple([sys.intern(name) for name in OTHER_NAMES]))
+                     renamed_keywords, check_argument, ask_foreign, tuple([sys.intern(name) for name in OTHER_NAMES]))

@@ -20,6 +20,7 @@ from cygrad.device import device
 from cygrad.operators._language.arguments import ValuesAndIndices
 from cygrad.operators.bands import Band
 from cygrad.operators.determinants import SignAndLogarithm
+from cygrad.operators.exponents import MantissaAndExponent
 from cygrad.operators.factorizations import LUParts
 from cygrad.operators.histograms import Histogram
 from cygrad.operators.orthogonal import Geqrf, OlderQR

@@ -6,12 +6,14 @@ TensorBase has the operators as C slots; the factories make functions that bind 
 cimport cython
 from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
-from cygrad._core.compute.dispatch cimport Op, elementwise
+from cygrad._core.compute.dispatch cimport Op, elementwise, tensor_of_value
 from cygrad._core.compute.indexing cimport get_item, set_item
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
+from cygrad._core.levels.overrides cimport is_asked, overridden
 from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
@@ -48,11 +50,19 @@ cdef object binary(Op op, object a, object b):
     cdef Value values[2]
     left = to_value(a, &values[0])
     if left is NotImplemented:
-        return NotImplemented
+        return foreign(op.name, a, b)
     right = to_value(b, &values[1])
     if right is NotImplemented:
-        return NotImplemented
+        return foreign(op.name, a, b)
     return elementwise(op, values, NULL, None, False)
+
+
+cdef object foreign(str name, object a, object b):
+    """Return the answer of a class of an operand that overrides; NotImplemented if there is none."""
+    try:
+        return upward.override(name, (a, b), {})
+    except TypeError:       # none of them computes it: Python asks the other operand
+        return NotImplemented
 
 
 cdef object in_place(Op op, TensorImpl a, object b):
@@ -60,7 +70,7 @@ cdef object in_place(Op op, TensorImpl a, object b):
     values[0].tensor = <PyObject*>a
     right = to_value(b, &values[1])
     if right is NotImplemented:
-        return NotImplemented
+        return foreign(op.name + "_", a, b)
     return elementwise(op, values, NULL, a, True)
 
 
@@ -71,6 +81,8 @@ cdef dict POWERS = {2: ops["square"], 0.5: ops["sqrt"], -0.5: ops["rsqrt"], -1: 
 cdef object power(object a, object b):
     """Apply `**`, which is one operator in a profile, whichever computes it."""
     cdef Op op = POWERS.get(b) if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float) else None
+    if op is not None and is_asked(<TensorImpl>a):
+        op = None       # the class is asked for the power
     cdef Py_ssize_t event = begin_event("pow", (a, b), next_sequence_nr()) if profiling_threads else 0
     try:
         if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_is_differentiable[(<TensorImpl>a).dtype_nr]):
@@ -166,7 +178,7 @@ cdef class TensorBase(TensorImpl):
             return left._times_sparse(right.T, -1)
         if is_sparse(left):
             return right._times_sparse(left, -min(right.ndim, 2))
-        return NotImplemented
+        return foreign("matmul", left, right)
 
     def __richcmp__(self, other, int comparison):
         if comparison == Py_EQ:
@@ -265,7 +277,7 @@ def make_unary(Op op not None):
         if extra or unknown or input is MISSING:
             raise argument_error(op.name, 1, len(extra) + (input is not MISSING), unknown)
         if not isinstance(input, TensorImpl):
-            raise operand_error(op.name, "input", 1, input)
+            return overridden(op.name, (input,), {} if out is None else {"out": out}, operand_error(op.name, "input", 1, input))
         return unary(op, <TensorImpl>input, out_argument(op.name, out))
 
     return function
@@ -291,10 +303,12 @@ def make_binary(Op op not None):
             raise argument_error(op.name, 2, len(extra) + (input is not MISSING) + (other is not MISSING), unknown)
         left = to_value(input, &values[0])
         right = to_value(other, &values[1])
-        if left is NotImplemented or values[0].tensor is NULL and values[1].tensor is NULL:
-            raise operand_error(op.name, "input", 1, input)
-        if right is NotImplemented:
-            raise operand_error(op.name, "other", 2, other)
+        if left is None and right is None and op.row.of_numbers:
+            left = tensor_of_value(&values[0])
+        if left is NotImplemented or right is NotImplemented or values[0].tensor is NULL and values[1].tensor is NULL:
+            name, position, operand = ("other", 2, other) if left is not NotImplemented and right is NotImplemented else ("input", 1, input)
+            return overridden(op.name, (input, other), {} if out is None else {"out": out},
+                              operand_error(op.name, name, position, operand))
         return elementwise(op, values, NULL, out_argument(op.name, out), False)
 
     return function

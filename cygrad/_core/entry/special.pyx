@@ -12,9 +12,10 @@ from cygrad._core.compute.recording cimport any_needs_grad, in_dtype
 from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, OF_REAL, OF_TANGENT, Row, pack_params
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, zero
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding, zero
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Level, ceiling
+from cygrad._core.levels.overrides cimport is_asked
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, python_number, tensor_of_number, to_number
@@ -179,20 +180,26 @@ cdef enum:
     EXPLAINED = 1000                # examples that an error is looked for in
 
 
-cdef bint any_special(PyObject** arguments, Py_ssize_t count) except -1:
-    """Say whether an argument, or an item of a list or tuple among them, is a special tensor."""
+cdef int any_special(PyObject** arguments, Py_ssize_t count) except -1:
+    """Say whether an argument, or an item of a list or tuple among them, is a special tensor (1), or of a class that overrides (2)."""
     cdef Py_ssize_t k
+    cdef int result = 0
     cdef object argument, item
+    if overriding and is_asked(None):
+        return 2
     for k in range(count):
         argument = <object>arguments[k]
         if isinstance(argument, TensorImpl):
-            if is_special(<TensorImpl>argument):
-                return True
+            if is_asked(<TensorImpl>argument):
+                return 2
+            result |= is_special(<TensorImpl>argument)
         elif isinstance(argument, (tuple, list)):
             for item in argument:
-                if isinstance(item, TensorImpl) and is_special(<TensorImpl>item):
-                    return True
-    return False
+                if isinstance(item, TensorImpl):
+                    if is_asked(<TensorImpl>item):
+                        return 2
+                    result |= is_special(<TensorImpl>item)
+    return result
 
 
 cpdef list tensors_of(object arguments):
@@ -218,7 +225,15 @@ def over_tensors(function, value):
 
 
 cdef object call_special(object op, object arguments, object keywords):
-    """Call an operator of which an argument is special."""
+    """Call an operator of which an argument is special, or of a class that overrides."""
+    if overriding:
+        result = upward.override(op, arguments, keywords)
+        if result is not NotImplemented:
+            return result
+    return call_on_special(op, arguments, keywords)
+
+
+cdef object call_on_special(object op, tuple arguments, dict keywords):
     cdef str name = op.name
     cdef Level level = None
     cdef TensorImpl tensor

@@ -8,6 +8,8 @@ cdef enum:
 cdef extern from "graph/modes.h" nogil:
     int cg_grad_mode
     int cg_inference_mode
+    int cg_overrides_off
+    int cg_function_modes
 
 cdef inline int* grad_mode() noexcept nogil:
     """Return the address of this thread's grad mode (1: operations are recorded)."""

@@ -5,6 +5,8 @@ cdef extern from *:
     """
     __thread int cg_grad_mode = 1;
     __thread int cg_inference_mode = 0;
+    __thread int cg_overrides_off = 0;
+    __thread int cg_function_modes = 0;
     """
 
 cdef enum:

@@ -34,6 +34,7 @@ cdef enum:
     FRESH = 16384                   # a leaf that stands for an argument of a function that is differentiated
     RETIRED = 32768                 # such a leaf after the call: its gradient is not needed any more
     SHARES_TANGENTS = 65536         # a view that took on the tangents of its base: its own are views of those
+    OVERRIDES = 131072              # of a subclass that has a say in results: operators ask its __torch_function__
     INLINE_DIMS = 8
 
 cdef class ManyDims:
@@ -99,6 +100,7 @@ cdef inline void count_change(TensorImpl tensor) noexcept:
         note_write(tensor.storage, tensor.unsettled, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides)
 
 cdef type tensor_type
+cdef int overriding                 # of special_active: 1 once there is a class that overrides, and one for each entered mode of functions
 cdef int special_active             # while 0, no tensor is special and no thread is profiled: operators check nothing else
 cdef TensorImpl new_tensor(Storage storage, intptr_t start, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
 from cygrad._core.graph.history cimport gradient_edge, refresh
-from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
+from cygrad._core.graph.modes cimport cg_overrides_off, grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
@@ -39,6 +39,8 @@ cdef extern from *:
 
 cdef type tensor_type = TensorImpl
 cdef int special_active = 0
+cdef int overriding = 0
+cdef bint seen_overriding = False
 cdef tuple no_arguments = ()
 
 
@@ -134,7 +136,24 @@ cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
         become_view(tensor, source)
     if cls is not tensor_type:
         tensor.flags |= TENSOR_TRACKED
+        if getattr(cls, "__torch_function__", None) is not _disabled_torch_function_impl:
+            tensor.flags |= OVERRIDES
+            begin_overriding()
     return tensor
+
+
+cdef void begin_overriding() noexcept:
+    """Have operators ask classes from now on."""
+    global overriding, seen_overriding, special_active
+    if not seen_overriding:
+        seen_overriding = True
+        overriding += 1
+        special_active += 1
+
+
+def _disabled_torch_function_impl(cls, function, types, args=(), kwargs=None):
+    """Compute a function as for plain tensors: a subclass with this as its `__torch_function__` has plain results."""
+    return function(*args, **(kwargs or {}))
 
 
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape):
@@ -551,7 +570,7 @@ cdef class TensorImpl:
         refuse_batched(self, "accessing `data`")
         cdef TensorImpl alias = new_tensor(borrow(self.storage), byte_offset(self), self.dtype_nr, self.ndim, self.sizes, self.strides)
         stay_inference(alias, self)
-        return alias
+        return new_instance(type(self), alias, False) if self.flags & OVERRIDES and not cg_overrides_off else alias
 
     @data.setter
     def data(self, value):

@@ -7,6 +7,7 @@ class Upward:
     functions: Any
     explain: Any
     declaration_of: Any
+    override: Any
     forward_rules: Any
 
 def fill(**calls: Any) -> None: ...

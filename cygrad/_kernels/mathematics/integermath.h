@@ -33,6 +33,15 @@
     CG_EXACT_FUNCTION T right_shift_##D(T a, T b) {                                                         \
         return (T)(b >= 0 && (uint64_t)b < 8 * sizeof(T) ? a >> b : a < 0 ? -1 : 0);                        \
     }                                                                                                       \
+    /* By Euclid's remainders, of absolute values without a sign bit: the most negative number has one. */  \
+    CG_EXACT_FUNCTION T gcd_##D(T a, T b) {                                                                 \
+        uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a, y = b < 0 ? -(uint64_t)b : (uint64_t)b, rest;      \
+        for (; y; x = y, y = rest) rest = x % y;                                                            \
+        return (T)x;                                                                                        \
+    }                                                                                                       \
+    CG_EXACT_FUNCTION T lcm_##D(T a, T b) {                                                                 \
+        return a == 0 || b == 0 ? 0 : abs_##D((T)((T)(a / gcd_##D(a, b)) * b));                             \
+    }                                                                                                       \
     CG_EXACT_FUNCTION T remainder_##D(T a, T b) { return (T)(a - (T)(floor_divide_##D(a, b) * b)); }        \
     /* By squaring; a negative exponent leaves only 1 and -1 (torch). */                                    \
     CG_EXACT_FUNCTION T pow_##D(T a, T b) {                                                                 \

@@ -1,0 +1,53 @@
+"""Overrides of operators (see overrides.pxd for the contract)."""
+cimport cython
+
+from cygrad._core.graph cimport tensor as tensors
+from cygrad._core.memory.upward cimport upward
+
+
+cdef object overridden(object operator, tuple arguments, dict keywords, object error):
+    """Return the answer of the foreign classes among the arguments of a call that has failed; without one, raise its error."""
+    result = upward.override(operator, arguments, keywords)
+    if result is NotImplemented:
+        raise error
+    return result
+
+
+cdef int exchange_overrides_off(int off) noexcept:
+    """Set what this thread asks (0: all, 1: modes alone, 2: nothing; a negative number: leave it), and return the setting before."""
+    global cg_overrides_off
+    cdef int before = cg_overrides_off
+    if off >= 0:
+        cg_overrides_off = off
+    return before
+
+
+def _overrides_off():
+    """Return what this thread asks: 0: all, 1: modes alone, 2: nothing."""
+    return cg_overrides_off
+
+
+def _count_function_modes(int more):
+    """Note that this thread enters a mode of functions, or leaves one."""
+    global cg_function_modes
+    cg_function_modes += more
+    tensors.overriding += more
+    tensors.special_active += more
+
+
+@cython.binding(False)
+cdef class overrides_off:
+    """Compute in this thread as with plain tensors, within a `with` statement; 2 leaves modes out, too."""
+    cdef int off
+    cdef list before
+
+    def __init__(self, int off=1):
+        self.off, self.before = off, []
+
+    def __enter__(self):
+        cdef int before = exchange_overrides_off(-1)
+        self.before.append(before)
+        exchange_overrides_off(max(self.off, before))
+
+    def __exit__(self, kind=None, error=None, traceback=None):
+        exchange_overrides_off(self.before.pop())

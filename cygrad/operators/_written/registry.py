@@ -13,7 +13,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.convolutions":
         "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution",
     "cygrad.operators.copies":
-        "clone detach detach_copy detach_ copy_ fill_ zero_ resize_ resize_as_ set_",
+        "clone detach detach_copy detach_ copy_ fill_ fill alias_copy zero_ resize_ resize_as_ set_",
     "cygrad.operators.covariance":
         "cov corrcoef",
     "cygrad.operators.determinants":
@@ -24,6 +24,8 @@ FUNCTIONS: dict[str, str] = {
         "cdist pdist",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
+    "cygrad.operators.exponents":
+        "frexp ldexp ldexp_ float_power float_power_",
     "cygrad.operators.factorizations":
         "cholesky lu lu_unpack lu_solve",
     "cygrad.operators.grids":
@@ -39,7 +41,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.linear_maps":
         "bilinear",
     "cygrad.operators.lookup":
-        "gather index_select take_along_dim take nonzero argwhere",
+        "gather index_select take_along_dim take nonzero argwhere nonzero_static unravel_index",
     "cygrad.operators.low_rank":
         "svd_lowrank pca_lowrank",
     "cygrad.operators.masking":
@@ -53,7 +55,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
     "cygrad.operators.norms":
-        "dist",
+        "dist renorm renorm_",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
     "cygrad.operators.padding":
@@ -69,7 +71,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.random_fills":
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",
     "cygrad.operators.rearranging":
-        "tile repeat_interleave flip fliplr flipud roll",
+        "tile repeat_interleave flip fliplr flipud rot90 roll",
     "cygrad.operators.reductions":
         "max min aminmax argmax argmin count_nonzero sum nansum mean prod amax amin any all",
     "cygrad.operators.scans":
@@ -77,6 +79,8 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.scattering":
         "scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_add index_add_ index_copy index_copy_ "
         "index_fill index_fill_ index_reduce index_reduce_ put put_ index_put index_put_",
+    "cygrad.operators.segments":
+        "segment_reduce",
     "cygrad.operators.shapes":
         "view_copy reshape flatten unflatten ravel squeeze squeeze_copy squeeze_ unsqueeze unsqueeze_copy unsqueeze_ atleast_1d "
         "atleast_2d atleast_3d permute permute_copy transpose transpose_copy transpose_ swapdims swapdims_ swapaxes swapaxes_ t "
@@ -95,9 +99,9 @@ FUNCTIONS: dict[str, str] = {
         "split split_copy split_with_sizes split_with_sizes_copy chunk unbind unbind_copy tensor_split hsplit vsplit dsplit "
         "unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.statistics":
-        "var std var_mean std_mean nanmean",
+        "var std var_mean std_mean nanmean mode",
     "cygrad.operators.variants":
-        "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
+        "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive rsub",
     "cygrad.operators.vectors":
         "dot outer ger vdot cross",
     "cygrad.operators.window_functions":
@@ -245,6 +249,8 @@ METHODS: dict[str, str] = {
         "_with_gradient_times",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
+    "cygrad.operators.exponents":
+        "frexp ldexp ldexp_ float_power float_power_",
     "cygrad.operators.factorizations":
         "cholesky lu lu_solve",
     "cygrad.operators.fourier":
@@ -256,7 +262,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.least_squares":
         "pinverse _lstsq",
     "cygrad.operators.lookup":
-        "gather index_select take_along_dim take nonzero argwhere",
+        "gather index_select take_along_dim take nonzero argwhere nonzero_static",
     "cygrad.operators.losses":
         "_binary_cross_entropy",
     "cygrad.operators.masking":
@@ -274,7 +280,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.normalization":
         "_standardized",
     "cygrad.operators.norms":
-        "dist",
+        "dist renorm renorm_",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
     "cygrad.operators.patches":
@@ -288,7 +294,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.random_fills":
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli bernoulli_ random_",
     "cygrad.operators.rearranging":
-        "repeat tile repeat_interleave flip fliplr flipud roll",
+        "repeat tile repeat_interleave flip fliplr flipud rot90 roll",
     "cygrad.operators.reductions":
         "_share_among max min aminmax argmax argmin count_nonzero sum nansum mean prod amax amin any all",
     "cygrad.operators.scans":
@@ -311,7 +317,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.splitting":
         "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.statistics":
-        "var std nanmean",
+        "var std nanmean mode",
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive _cube_root",
     "cygrad.operators.vectors":
@@ -351,6 +357,8 @@ RULES: dict[str, str] = {
         "with_gradient_times",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
+    "cygrad.operators.exponents":
+        "frexp",
     "cygrad.operators.factorizations":
         "linalg_cholesky linalg_cholesky_ex cholesky rows_exchanged lu_factored linalg_lu_solve linalg_ldl_solve",
     "cygrad.operators.fourier":
@@ -430,6 +438,8 @@ OTHERS: dict[str, str] = {
         "nn",
     "cygrad.optimize":
         "optimize",
+    "cygrad.overrides":
+        "overrides DisableTorchFunction DisableTorchFunctionSubclass",
     "cygrad.printing":
         "printing set_printoptions",
     "cygrad.pytree":
@@ -443,6 +453,8 @@ OTHERS: dict[str, str] = {
         "signal",
     "cygrad.special":
         "special",
+    "cygrad.testing":
+        "testing",
     "cygrad.utils":
         "utils",
     "cygrad.autograd.anomaly_mode":
@@ -451,8 +463,16 @@ OTHERS: dict[str, str] = {
         "enable_grad inference_mode is_inference_mode_enabled no_grad set_grad_enabled",
     "cygrad.data.limits":
         "can_cast finfo iinfo promote_types result_type",
+    "cygrad.data.spaced":
+        "empty_permuted logspace range scalar_tensor",
     "cygrad.torch_names.asking":
-        "is_complex is_floating_point is_inference is_signed is_tensor numel",
+        "get_device is_complex is_distributed is_floating_point is_inference is_nonzero is_same_size is_signed is_storage "
+        "is_tensor is_vulkan_available numel typename",
+    "cygrad.torch_names.settings":
+        "are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode get_float32_matmul_precision "
+        "get_num_interop_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device "
+        "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always "
+        "use_deterministic_algorithms",
     "cygrad.torch_names.tensor_types":
         "set_default_tensor_type BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor UInt16Tensor UInt32Tensor "
         "UInt64Tensor HalfTensor BFloat16Tensor FloatTensor DoubleTensor ComplexFloatTensor ComplexDoubleTensor",

@@ -1,7 +1,7 @@
 """The array API standard 2025.12, whose arrays are tensors: `x.__array_namespace__()` is this module.
 
 Functions have the names, parameters and promotion of the standard. Tensors without dims have their full say in the dtype here, and
-unsigned integers are promoted and computed with, by NumPy; operators of Python such as `x + y` stay those of torch. All functions are
+unsigned integers are promoted and computed with, by NumPy; operators of Python such as `x + y` follow torch. All functions are
 composed of methods of tensors, so they have derivatives.
 
 >>> import cygrad
@@ -40,5 +40,5 @@ globals().update({name: _dtype_by_name[name] for name in _INFORMATION.dtypes()})
 
 
 def __array_namespace_info__() -> Any:
-    """Return an object whose methods say which dtypes and devices there are, and what the library can do."""
+    """Return an object whose methods say which dtypes and devices there are, and the capabilities of the library."""
     return _INFORMATION

@@ -12,7 +12,7 @@ from cygrad.ops.dtypes import DTYPES
 
 
 class Information:
-    """What the namespace can do, by the methods of the standard."""
+    """The capabilities of the namespace, by the methods of the standard."""
 
     def capabilities(self) -> dict[str, Any]:
         """Return that results may have a shape that depends on values, and tensors up to 64 dims."""

@@ -37,7 +37,7 @@ def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
 
 
 def broadcast_to(x: Any, /, shape: Any) -> Tensor:
-    """Return a view of another shape, to which that of the tensor broadcasts."""
+    """Return a view of another shape, to which the tensor broadcasts."""
     return checked("broadcast_to", x).broadcast_to(tuple(shape))
 
 

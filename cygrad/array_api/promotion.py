@@ -74,6 +74,6 @@ def is_unsigned(dtype: DType) -> bool:
 
 
 def by_numpy(function: Any, *tensors: Any, **keywords: Any) -> Any:
-    """Return what NumPy's function gives for tensors of integers, which have no derivative."""
+    """Return the result of NumPy's function for tensors of integers, which have no derivative."""
     result = function(*[to_array(each) if isinstance(each, TensorImpl) else each for each in tensors], **keywords)
     return tuple(map(computed, result)) if isinstance(result, tuple) else computed(np.asarray(result))

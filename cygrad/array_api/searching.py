@@ -61,7 +61,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: Literal["left", "right"] = "left"
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
-    """Return the elements of `x1` where a condition holds, elsewhere those of `x2`; both may be numbers, but not both."""
+    """Return the elements of `x1` where a condition holds, elsewhere the elements of `x2`; both may be numbers, but not both."""
     left, right = tensors_of("where", x1, x2)
     return left.where(checked("where", condition), right)
 

@@ -10,6 +10,9 @@ import cygrad as cg
 from cygrad.autograd import gradcheck
 from cygrad.func import vmap
 
+if not hasattr(np, "unstack"):
+    pytest.skip("NumPy, with which results are compared, has the standard's names from 2.1 on", allow_module_level=True)
+
 xp = cg.array_api
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

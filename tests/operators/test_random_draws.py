@@ -8,6 +8,7 @@ from scipy import stats
 
 import cygrad as cg
 from cygrad.func import vmap
+from cygrad.operators import random_draws
 from samples import array_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -49,6 +50,14 @@ def test_one_index_of_each_row():
     assert cg.multinomial(rows, 1).tolist() == [[1], [0], [2]]
     assert cg.multinomial(cg.tensor([1e308, 1e308, 0.0], dtype=cg.float64), 50, True).max() <= 1
     assert tuple(cg.multinomial(cg.zeros(0, 3), 2).shape) == (0, 2)
+
+
+def test_no_end_of_a_draw_meets_a_weight_of_0():
+    class Ends:
+        def random(self, shape):
+            return np.broadcast_to([0.0, 1 - 2.0**-53], shape)
+
+    assert random_draws._with_replacement(Ends(), np.array([0.0, 1.0, 3.0, 0.0]), 2).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

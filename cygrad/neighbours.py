@@ -25,7 +25,7 @@ def _with_einops(einops: ModuleType) -> None:
     backends = import_module("einops._backends")
 
     class Backend(backends.AbstractBackend):  # type: ignore[name-defined]  # einops is not there for mypy
-        """The functions that einops calls on tensors; those of arrays are the same."""
+        """The functions that einops calls on tensors, as on arrays."""
 
         framework_name = "cygrad"
 

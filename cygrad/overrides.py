@@ -296,7 +296,7 @@ def _below_innermost() -> Iterator[TorchFunctionMode]:
 
 
 class TorchFunctionMode:
-    """A context in which a thread's calls of operators go to its `__torch_function__`, whatever the classes of their arguments.
+    """A context in which a thread's calls of operators go to its `__torch_function__`, for arguments of any class.
 
     >>> import cygrad
     >>> class Named(cygrad.overrides.TorchFunctionMode):

@@ -142,9 +142,9 @@ class _Record:
             return [number]
         if _class_named(kind.__module__, kind.__qualname__) is not kind:
             raise TypeError(f"{place} is a {kind.__module__}.{kind.__qualname__}, a class that load() could not find by that name; "
-                            ".as_subclass(cygrad.Tensor) gives what can be saved")
+                            ".as_subclass(cygrad.Tensor) gives a tensor that can be saved")
         if not depth:
-            raise ValueError(f"cannot save what is nested more than {DEEPEST} deep, or contains itself: {place}")
+            raise ValueError(f"cannot save containers that are nested more than {DEEPEST} deep, or contain themselves: {place}")
         self.instances.add(number)
         return [number, kind.__module__, kind.__qualname__, self.encode(attributes_of(obj), f"the attributes of {place}", depth - 1)]
 

@@ -72,7 +72,7 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 
 
 def _pairs(actual: Any, expected: Any, allow_subclasses: bool, place: tuple[Any, ...]) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
-    """Yield what is compared, and where it is nested; TypeError for objects that nothing compares."""
+    """Yield the pairs to compare, with their places in containers; TypeError for objects of other kinds."""
     if all(isinstance(each, Sequence) and not isinstance(each, str) for each in (actual, expected)):
         if len(actual) != len(expected):
             raise _Mismatch(AssertionError, f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", place)
@@ -217,7 +217,7 @@ def make_tensor(*shape: int | Sequence[int], dtype: DTypeLike, device: Device = 
 
 
 def _interval(dtype: DType, low: Real | None, high: Real | None) -> tuple[float, float]:
-    """Return the bounds of random numbers, cut to those of the dtype; ValueError where they hold none."""
+    """Return the bounds of random numbers, cut to the dtype's; ValueError where they hold none."""
     default: tuple[float, float] = (0, 2) if dtype.kind == "b" else (-9, 9) if dtype.is_differentiable else (-9, 10)
     if dtype.kind == "b":
         least, most = 0.0, 2.0

@@ -13,7 +13,7 @@ from cygrad._core.compute.creation import scalar_tensor as tensor_of_number
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.memory.storage import get_default_dtype, resolve_dtype
-from cygrad.data.creation import empty_strided, finished, placed, size_from_arguments, spaced, wanted_dtype
+from cygrad.data.creation import empty_strided, finished, placed, size_from_arguments, spaced, dtype_of_result
 from cygrad.device import resolve_device
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def range(start: Real, end: Real, step: Real = 1, *, dtype: DTypeLike | None = N
             raise RuntimeError(f"value cannot be converted to type double without overflow: {name} is {value}")
         if isinstance(value, str) or not hasattr(type(value), "__float__"):
             raise TypeError(f"range(): argument '{name}' must be Number, not {type(value).__name__}")
-    result_dtype = wanted_dtype(dtype, out, get_default_dtype())
+    result_dtype = dtype_of_result(dtype, out, get_default_dtype())
     first, last, distance = float(start), float(end), float(step)
     if result_dtype.kind == "b":
         raise NotImplementedError("\"range_cpu\" not implemented for 'Bool'; give another dtype")

@@ -65,10 +65,10 @@ def test_a_package_that_is_not_there_is_not_found(tmp_path):
     assert run("""
         import cygrad
         try:
-            import einops_of_no_one
+            import einops_of_another
         except ModuleNotFoundError as error:
             print(error.name)
-    """, tmp_path) == ["einops_of_no_one"]
+    """, tmp_path) == ["einops_of_another"]
 
 
 needs_einops = pytest.mark.skipif(importlib.util.find_spec("einops") is None, reason="einops is not installed")

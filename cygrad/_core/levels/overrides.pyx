@@ -14,7 +14,7 @@ cdef object overridden(object operator, tuple arguments, dict keywords, object e
 
 
 cdef int exchange_overrides_off(int off) noexcept:
-    """Set what this thread asks (0: all, 1: modes alone, 2: nothing; a negative number: leave it), and return the setting before."""
+    """Set the classes that this thread asks (0: all, 1: modes alone, 2: nothing; a negative number: leave it), and return the setting before."""
     global cg_overrides_off
     cdef int before = cg_overrides_off
     if off >= 0:
@@ -23,7 +23,7 @@ cdef int exchange_overrides_off(int off) noexcept:
 
 
 def _overrides_off():
-    """Return what this thread asks: 0: all, 1: modes alone, 2: nothing."""
+    """Return the classes that this thread asks: 0: all, 1: modes alone, 2: nothing."""
     return cg_overrides_off
 
 

@@ -91,8 +91,7 @@ class _Loader:
 
 
 def _register() -> None:
-    from cygrad.neighbours import register
-    register()
+    import_module("cygrad.neighbours").register()
 
 
 def watch() -> None:

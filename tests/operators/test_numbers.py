@@ -98,6 +98,7 @@ def test_every_writer_is_tested():
     writers = {name for name in dir(cg) if inspect.isfunction(getattr(cg, name)) or hasattr(getattr(cg, name), "__wrapped__")}
     writers = {name for name in writers if not name.startswith("_") and name.rstrip("_") not in ELEMENTWISE
                and {"value", "fill_value"} & {*inspect.signature(getattr(cg, name)).parameters}}  # fmt: skip
+    writers -= {"nonzero_static"}       # its number is an index, and an integer
     assert {writer.rstrip("_") for writer in writers} <= {writer.split()[0].rstrip("_") for writer in WRITERS}, "give calls in WRITERS"
 
 

@@ -13,7 +13,7 @@ REAL_EXAMPLES = {"complex numbers": "the examples are real"}
 COARSE = {"eps": 0.125, "atol": 1e-4}
 
 SAMPLES = {
-    "fill": [sample(lambda x: (x * 1).fill_(2) + x, (2, 3)), sample(lambda x, v: (x * 1).fill_(v) + cg.fill(x, v), (2, 3), ())],
+    "fill": [sample(lambda x: (x * 1).fill_(2) + x, (2, 3)), sample(lambda x, v: (x * 1).fill_(2) + cg.fill(x, v), (2, 3), ())],
     "alias_copy": [sample(lambda x: cg.alias_copy(x.T), (2, 3), numpy=lambda a: a.T)],
     "zero": [sample(lambda x: (x * 1).zero_(), (2,))],
     "clone": [sample(lambda x: x.clone(), (2, 3)), sample(lambda x: x.T.contiguous(), (2, 3))],

@@ -5,6 +5,8 @@ import copyreg
 import gc
 import operator
 import pickle
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -230,3 +232,11 @@ def test_cycles_through_attributes_are_collected(close):
     gc.collect()
     assert gone() is None
     assert live_bytes() == before
+
+
+def test_a_subclass_may_be_the_first_thing_that_is_recorded():
+    """Its rule is declared in a module that nothing has loaded yet."""
+    code = ("import cygrad as cg; x = cg.ones(2, requires_grad=True); y = x.as_subclass(type('Field', (cg.Tensor,), {})); "
+            "y.sum().backward(); print(x.grad.tolist())")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[1.0, 1.0]\n"

@@ -15,7 +15,7 @@ from cygrad._core.graph.tensor cimport (INFERENCE, REQUIRES_GRAD, TensorImpl, VI
                                         special_active)
 from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, observes_operands
-from cygrad._core.levels.overrides cimport is_asked, overridden
+from cygrad._core.levels.overrides cimport ask, is_asked, overridden
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype
 from cygrad._core.memory.upward cimport upward
@@ -77,7 +77,7 @@ cdef object observed(Row op, Value* values, const Value* params, TensorImpl targ
             keywords = {op.arguments[op.arity + k]: python_number(&params[k]) for k in range(op.params)}
             if target is not None and not in_place:
                 keywords["out"] = target
-            result = upward.override(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
+            result = ask(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
             if result is not NotImplemented:
                 return result
         if target is not None and is_special(target):

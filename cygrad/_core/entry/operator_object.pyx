@@ -7,6 +7,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cygrad._core.entry.special cimport any_special, call_special
 from cygrad._core.graph.tensor cimport TensorImpl, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, observes_operands
+from cygrad._core.levels.overrides cimport ask
 from cygrad._core.memory.upward cimport upward
 
 import sys
@@ -145,7 +146,7 @@ cdef object explain_failure(object name, object error, object arguments, object 
 
 cdef object ask_foreign(object op, object arguments, object keywords):
     """Return the answer of a foreign class among the arguments of a call that has failed, as a tuple; None if there is none."""
-    result = NotImplemented if upward.override is None else upward.override(op, arguments, keywords)
+    result = ask(op, arguments, keywords)
     return None if result is NotImplemented else (result,)
 
 

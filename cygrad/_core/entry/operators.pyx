@@ -11,9 +11,8 @@ from cygrad._core.compute.indexing cimport get_item, set_item
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
-from cygrad._core.levels.overrides cimport is_asked, overridden
+from cygrad._core.levels.overrides cimport ask, is_asked, overridden
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
@@ -60,7 +59,7 @@ cdef object binary(Op op, object a, object b):
 cdef object foreign(str name, object a, object b):
     """Return the answer of a class of an operand that overrides; NotImplemented if there is none."""
     try:
-        return upward.override(name, (a, b), {})
+        return ask(name, (a, b), {})
     except TypeError:       # none of them computes it: Python asks the other operand
         return NotImplemented
 

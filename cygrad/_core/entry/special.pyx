@@ -15,7 +15,7 @@ from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding, zero
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Level, ceiling
-from cygrad._core.levels.overrides cimport is_asked
+from cygrad._core.levels.overrides cimport ask, is_asked
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, python_number, tensor_of_number, to_number
@@ -227,7 +227,7 @@ def over_tensors(function, value):
 cdef object call_special(object op, object arguments, object keywords):
     """Call an operator of which an argument is special, or of a class that overrides."""
     if overriding:
-        result = upward.override(op, arguments, keywords)
+        result = ask(op, arguments, keywords)
         if result is not NotImplemented:
             return result
     return call_on_special(op, arguments, keywords)

@@ -370,7 +370,7 @@ cdef int stand_alone_unless_shared(tuple inputs, TensorImpl result) except -1:
 
 cdef tuple params_of(RuleOp op, tuple inputs, dict by_name):
     """Return the parameters of a rule in its order; `<input>_shape` and `<input>_dtype` are the input's where they are not given."""
-    cdef tuple params = PyTuple_New(len(op.params))
+    cdef tuple params
     cdef TensorImpl tensor
     cdef PyObject* known
     cdef object value
@@ -378,6 +378,7 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict by_name):
     cdef int source
     if not op.prepared:
         prepare(op)
+    params = PyTuple_New(len(op.params))
     for k in range(len(op.params)):
         known = PyDict_GetItemWithError(by_name, op.params[k])
         source = op.param_sources[k]

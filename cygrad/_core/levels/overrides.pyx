@@ -5,9 +5,14 @@ from cygrad._core.graph cimport tensor as tensors
 from cygrad._core.memory.upward cimport upward
 
 
+cdef object ask(object operator, tuple arguments, dict keywords):
+    """Return the answer of the classes and modes that have a say in a call; NotImplemented if there are none."""
+    return NotImplemented if upward.override is None else upward.override(operator, arguments, keywords)
+
+
 cdef object overridden(object operator, tuple arguments, dict keywords, object error):
     """Return the answer of the foreign classes among the arguments of a call that has failed; without one, raise its error."""
-    result = upward.override(operator, arguments, keywords)
+    result = ask(operator, arguments, keywords)
     if result is NotImplemented:
         raise error
     return result

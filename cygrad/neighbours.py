@@ -16,13 +16,14 @@ from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from cygrad._imports import NEIGHBOURS
 
 
 # ----- Registrations -----
 def _with_einops(einops: ModuleType) -> None:
-    import cygrad
-    backends = import_module("einops._backends")
+    cygrad, backends = import_module("cygrad"), import_module("einops._backends")
 
     class Backend(backends.AbstractBackend):  # type: ignore[name-defined]  # einops is not there for mypy
         """The functions that einops calls on tensors, as on arrays."""
@@ -92,10 +93,7 @@ def _uses_torch(function: Any) -> bool:
 
 
 def _with_autoray(autoray: ModuleType) -> None:
-    import numpy as np
-
-    import cygrad
-    core, register = import_module("autoray.autoray"), autoray.register_function
+    cygrad, core, register = import_module("cygrad"), import_module("autoray.autoray"), autoray.register_function
     for (backend, name), alias in [*core._FUNC_ALIASES.items()]:
         if backend == "torch":
             register("cygrad", name, alias=alias)

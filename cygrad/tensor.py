@@ -373,8 +373,7 @@ class Tensor(TensorBase):
 
         Subclasses override it, as in torch: they are asked in an operator's place; see `cygrad.overrides`.
         """
-        from cygrad.overrides import keeping_class
-        return keeping_class(cls, func, types, args, kwargs)
+        return import_module("cygrad.overrides").keeping_class(cls, func, types, args, kwargs)
 
     @staticmethod
     def _make_subclass(cls: _Class[_T], data: Tensor, require_grad: bool = False) -> _T:
@@ -471,8 +470,7 @@ def _declaration_of(name: str) -> Declaration | None:
 
 def _override(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return the answer of the classes and modes that have a say in a call of an operator; NotImplemented if there are none."""
-    from cygrad.overrides import answer
-    return answer(operator, arguments, keywords)
+    return import_module("cygrad.overrides").answer(operator, arguments, keywords)
 
 
 def _prepare_rule(rule: RuleOp) -> None:

@@ -8,6 +8,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators._language.arguments import distinct_dims, integers
 from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.joining import cat
 
 if TYPE_CHECKING:
@@ -18,8 +19,15 @@ if TYPE_CHECKING:
 
 
 # ----- Integrals, by the trapezoidal rule -----
-def _areas(function: Any, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
-    """Return the areas below the lines between samples, which lie along the last dim of the result."""
+@rounded_once
+def _integral(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Tensor:
+    """Return the sum of the areas below the lines between samples, or all sums up to one, along the last dim."""
+    areas = _areas(y, x, dx, dim, function)
+    return areas.sum(-1) if function is trapezoid else areas.cumsum(-1)
+
+
+def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Tensor:
+    """Return the areas, which lie along the last dim of the result."""
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if y.dtype.kind == "b" or x is not None and x.dtype.kind == "b":
@@ -45,7 +53,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     >>> cygrad.trapezoid(cygrad.tensor([1., 5., 10.]))
     tensor(10.5000)
     """
-    return _areas(trapezoid, y, x, dx, dim).sum(-1)
+    return _integral(y, x, dx, dim, trapezoid)
 
 
 @operator(method=False)
@@ -56,7 +64,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     >>> cygrad.cumulative_trapezoid(cygrad.tensor([1., 5., 10.]))
     tensor([ 3.0000, 10.5000])
     """
-    return _areas(cumulative_trapezoid, y, x, dx, dim).cumsum(-1).movedim(-1, normalized_dim(dim, y.ndim))
+    return _integral(y, x, dx, dim, cumulative_trapezoid).movedim(-1, normalized_dim(dim, y.ndim)).contiguous()
 
 
 # ----- Derivatives, by differences -----
@@ -87,6 +95,7 @@ def _slope_at_end(samples: Sequence[Tensor], first: Any, second: Any, edge_order
         first / (second * whole))
 
 
+@rounded_once
 def _derivative(input: Tensor, d: int, spacing: Any, edge_order: int) -> Tensor:
     """Return the derivative along a dim: of parabolas through three samples inside, from one side at both ends."""
     y = input.movedim(d, -1)
@@ -103,7 +112,7 @@ def _derivative(input: Tensor, d: int, spacing: Any, edge_order: int) -> Tensor:
     count = edge_order + 1
     begin = _slope_at_end([y[..., k] for k in range(count)], *near, edge_order)
     end = -_slope_at_end([y[..., -1 - k] for k in range(count)], *far, edge_order)
-    return cat((begin.unsqueeze(-1), inner, end.unsqueeze(-1)), -1).movedim(-1, d)
+    return cat((begin.unsqueeze(-1), inner, end.unsqueeze(-1)), -1).movedim(-1, d).contiguous()
 
 
 @operator(method=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cygrad._core.memory.storage import OutOfMemoryError
 from cygrad._core.operands.arrays import computed
 from cygrad.operators._language.arguments import given_tensors
 from cygrad.operators._language.declaration import operator
@@ -40,7 +41,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {size}")
     if not size:
         return input.new_empty(0)
-    places = np.fromiter(itertools.chain.from_iterable(choose(range(len(input)), size)), np.int64)
+    try:
+        places = np.fromiter(itertools.chain.from_iterable(choose(range(len(input)), size)), np.int64)
+    except MemoryError as error:
+        raise OutOfMemoryError(f"combinations of {size} elements do not fit into memory") from error
     return input.index_select(0, computed(places)).reshape(-1, size)
 
 

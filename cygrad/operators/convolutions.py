@@ -61,12 +61,10 @@ def _blocks(view: np.ndarray, dims: int) -> Iterator[tuple[slice, slice]]:
 
 def _columns(view: np.ndarray, groups: int, dims: int) -> np.ndarray:
     """Return windows as matrices: a row for each channel of a group and place in the kernel, a column for each window."""
+    rows, columns = prod(view.shape[1:2 + dims]) // groups, view.shape[0] * prod(view.shape[2 + dims:])
     if view.shape[0] != 1:
         view = view.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
-        rows = prod(view.shape[:1 + dims]) // groups
-    else:
-        rows = prod(view.shape[1:2 + dims]) // groups
-    return view.reshape(groups, rows, view.size // (groups * rows) if rows else prod(view.shape[1 + dims:]))
+    return view.reshape(groups, rows, columns)
 
 
 def _convolved(view: np.ndarray, w: np.ndarray, groups: int) -> np.ndarray:
@@ -469,7 +467,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
         if tensor.ndim != ndim:
             raise RuntimeError(f"{word} must have {ndim} dims{': time, batch, in_channel' if word == 'Input' else ''}, but it has "
                                f"{tensor.ndim}")
-    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1).contiguous()
 
 
 # ----- Transposed convolutions -----

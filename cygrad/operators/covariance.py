@@ -58,9 +58,10 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
             [-1.,  1.]])
     """
     if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(f"{cov.__name__}(): expected input to have two or fewer dimensions but got an input with {input.ndim} "
+                           "dimensions")
     if input.dtype.kind == "b":
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise RuntimeError(f"{cov.__name__}(): bool dtype is not supported for input")
     x = input if input.dtype.is_differentiable else input.to(get_default_dtype())
     x = x if x.ndim == 2 else x.reshape(1, -1)
     weights = _weights(fweights, aweights, x.shape[1])
@@ -89,7 +90,8 @@ def corrcoef(input: Tensor) -> Tensor:
             [-1.,  1.]])
     """
     if input.ndim > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(f"{corrcoef.__name__}(): expected input to have two or fewer dimensions but got an input with {input.ndim} "
+                           "dimensions")
     if input.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     return _correlations(input)

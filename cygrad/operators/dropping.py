@@ -203,7 +203,7 @@ def nn_functional_rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 
     if training:
         slope = _drawn(tuple(input.shape), uniform, input.dtype.loops) * (upper - lower) + lower
     result = rounded_once(lambda x: x.where(x > 0, x * slope))(input)
-    return input.copy_(result) if inplace else result
+    return input.copy_(result) if inplace else result.contiguous()
 
 
 @operator

@@ -179,7 +179,7 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
     mode, padding = index_argument(interpolation_mode, "interpolation_mode"), index_argument(padding_mode, "padding_mode")
     for number, word in (mode, "interpolation_mode"), (padding, "padding_mode"):
         if not 0 <= number <= 2:
-            raise ValueError(f"grid_sampler(): expected {word} to be 0, 1 or 2, but got: {number}")
+            raise ValueError(f"{grid_sampler.__name__}(): expected {word} to be 0, 1 or 2, but got: {number}")
     checked_operand(grid_sampler, input)
     _check(input, grid, MODES[mode])
     return _sampled(input, grid, MODES[mode], PADDINGS[padding], align_corners)

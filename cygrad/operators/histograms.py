@@ -112,7 +112,7 @@ def histc(input: Tensor, bins: int = 100, min: Real = 0, max: Real = 0, *, out: 
     return delivered(computed(np.bincount(places, minlength=count).astype(np.float64)).to(input.dtype), out)
 
 
-def _checked_columns(name: str, input: Tensor, bins: Sequence[Any]) -> None:
+def _checked_columns(function: Any, input: Tensor, bins: Sequence[Any]) -> None:
     """Refuse edges that do not fit the points."""
     for d, border in enumerate(bins):
         if isinstance(border, TensorImpl):
@@ -124,7 +124,7 @@ def _checked_columns(name: str, input: Tensor, bins: Sequence[Any]) -> None:
                                    f"{input.dtype} and bins for dimension {d} with dtype {border.dtype}")
         count = len(border) - 1 if isinstance(border, TensorImpl) else border
         if count < 1:
-            raise RuntimeError(f"{name}: bins must be > 0, but got {count} for dimension {d}")
+            raise RuntimeError(f"torch.{function.name}(): bins must be > 0, but got {count} for dimension {d}")
 
 
 def _edges(columns: Sequence[np.ndarray], bins: Sequence[Any], range: Sequence[float] | None, dtype: np.dtype) -> list[np.ndarray]:
@@ -141,9 +141,9 @@ def _edges(columns: Sequence[np.ndarray], bins: Sequence[Any], range: Sequence[f
     return results
 
 
-def _histogram(name: str, input: Tensor, points: np.ndarray, bins: Sequence[Any], range: Sequence[float] | None, weight: Tensor | None,
+def _histogram(function: Any, input: Tensor, points: np.ndarray, bins: Sequence[Any], range: Sequence[float] | None, weight: Tensor | None,
                density: bool) -> tuple[Tensor, list[Tensor]]:
-    _checked_columns(name, input, bins)
+    _checked_columns(function, input, bins)
     if range is not None and len(range) != 2 * len(bins):
         raise RuntimeError(f"torch.histogramdd: for a {len(bins)}-dimensional histogram range should have {2 * len(bins)} elements, but "
                            f"got {len(range)}")
@@ -163,7 +163,7 @@ def _histogram(name: str, input: Tensor, points: np.ndarray, bins: Sequence[Any]
             volume = volume[..., None] * np.diff(border)
         with np.errstate(invalid="ignore"):         # of no elements the density is NaN
             hist = (hist / hist.sum() / volume).astype(points.dtype)
-    return computed(hist), [computed(border) for border in edges]
+    return computed(hist).to(input.dtype), [computed(border).to(input.dtype) for border in edges]
 
 
 NO_INTEGERS = dict.fromkeys("biuc", NO_LOOP)
@@ -182,7 +182,7 @@ def histogram(input: Tensor, bins: int | Tensor, *, range: Sequence[float] | Non
     tensor([0., 5., 2., 0.])
     """
     points = to_array(checked_operand(histogram, input)).reshape(-1, 1)
-    hist, (edges,) = _histogram("torch.histogram()", input, points, (bins if isinstance(bins, TensorImpl) else index(bins),), range, weight,
+    hist, (edges,) = _histogram(histogram, input, points, (bins if isinstance(bins, TensorImpl) else index(bins),), range, weight,
                                 density)
     return delivered_together(Histogram, (hist, edges), out)
 
@@ -209,6 +209,6 @@ def histogramdd(input: Tensor, bins: int | Sequence[int] | Sequence[Tensor], *, 
     else:
         borders = integers(bins) if isinstance(bins, tuple | list) else (index(bins),) * array.shape[-1]    # type: ignore[arg-type]
     if len(borders) != array.shape[-1]:
-        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
-    hist, edges = _histogram("torch.histogramdd()", input, array.reshape(-1, array.shape[-1]), borders, range, weight, density)
+        raise RuntimeError(f"{histogramdd.__name__}: The size of bins must be equal to the innermost dimension of the input.")
+    hist, edges = _histogram(histogramdd, input, array.reshape(-1, array.shape[-1]), borders, range, weight, density)
     return HistogramOfSeveral(hist, tuple(edges))

@@ -25,14 +25,14 @@ def nn_functional_linear(input: Tensor, weight: Tensor, bias: Tensor | None = No
     tensor([4., 6.])
     """
     if weight.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D: the weight of nn_functional_linear()")
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D: the weight of a linear map")
     if not input.ndim or not weight.ndim:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
     if bias is None:
         return input @ (weight.mT if weight.ndim == 2 else weight)
     outside = (*input.shape[:-1], *weight.shape[:-1])
     if bias.ndim > len(outside) or any(n not in (1, m) for n, m in zip(bias.shape[::-1], outside[::-1], strict=False)):
-        raise RuntimeError(f"The bias of nn_functional_linear() must broadcast to the result: it has {list(bias.shape)}, the result "
+        raise RuntimeError(f"The bias of a linear map must broadcast to the result: it has {list(bias.shape)}, the result "
                            f"{list(outside)}")
     return _affine(input, weight, bias)
 
@@ -52,17 +52,19 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     tensor([9.])
     """
     if input1.ndim != input2.ndim:
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
+        raise RuntimeError(f"{bilinear.__name__}(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     if not input1.ndim or weight.ndim != 3:
-        raise RuntimeError(f"bilinear(): expected inputs with a dim and a weight of 3 dims: got {input1.ndim} and {weight.ndim} dims")
+        raise RuntimeError(f"{bilinear.__name__}(): expected inputs with a dim and a weight of 3 dims: got {input1.ndim} and "
+                           f"{weight.ndim} dims")
     for dim, (first, second) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
         if first != second:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}")
+            raise RuntimeError(f"{bilinear.__name__}(): input batch dimensions do not match at dim {dim}: got {first} and {second}")
     for name, x, size in (("input1", input1, weight.shape[1]), ("input2", input2, weight.shape[2])):
         if x.shape[-1] != size:
-            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {x.shape[-1]} but expected {size}")
+            raise RuntimeError(f"{bilinear.__name__}(): {name} size does not match weight size: got {x.shape[-1]} but expected {size}")
     if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.numel()} but expected {weight.shape[0]}")
+        raise RuntimeError(f"{bilinear.__name__}(): bias size does not match weight size: got {bias.numel()} but expected "
+                           f"{weight.shape[0]}")
     return _bilinear(input1, input2, weight, bias)
 
 

@@ -166,9 +166,10 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     """
     count, filling = index_argument(size, "size"), index_argument(fill_value, "fill_value")
     if count < 0:
-        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {count}")
+        raise RuntimeError(f"{nonzero_static.__name__}: 'size' must be an non-negative integer, got {count}")
     if out is not None and out.dtype.name != "int64":
-        raise RuntimeError(f"nonzero_static: Expected out tensor to have scalar type Long but got scalar type {out.dtype.name}")
+        raise RuntimeError(f"{nonzero_static.__name__}: Expected out tensor to have scalar type Long but got scalar type "
+                           f"{out.dtype.name}")
     result = empty_tensor((count, input.ndim), dtype_by_name["int64"]).fill_(filling)
     places = nonzero(input)[:count]
     result[:len(places)] = places

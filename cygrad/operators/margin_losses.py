@@ -151,6 +151,7 @@ def nn_functional_triplet_margin_with_distance_loss(
     _check_triplet(anchor, positive, negative, margin)
     distance: Any = pairwise_distance if distance_function is None else distance_function
     if not callable(distance):
-        raise TypeError("nn_functional_triplet_margin_with_distance_loss(): argument 'distance_function' must be a function of two "
+        function = nn_functional_triplet_margin_with_distance_loss
+        raise TypeError(f"{function.__name__}(): argument 'distance_function' must be a function of two "
                         f"tensors, not {type(distance).__name__}")
     return _triplet(anchor, positive, negative, distance, margin, swap, reduction)

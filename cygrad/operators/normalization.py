@@ -93,7 +93,7 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: Any, s
         x = x * weight
     if bias is not None:
         x = x + bias
-    return x if x.dtype is dtype else x.to(dtype)
+    return x.to(dtype).contiguous()
 
 
 # ----- By the elements of one example -----

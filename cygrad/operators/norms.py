@@ -191,13 +191,13 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
     """
     order, limit = (number_argument(renorm, name, value) for name, value in (("p", p), ("maxnorm", maxnorm)))
     if not order > 0:
-        raise RuntimeError(f"renorm: non-positive-norm not supported, got p = {order}")
+        raise RuntimeError(f"{renorm.__name__}: non-positive-norm not supported, got p = {order}")
     if not limit >= 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {limit}")
+        raise RuntimeError(f"{renorm.__name__}: expected maxnorm to be >= 0 but got {limit}")
     if input.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+        raise RuntimeError(f"{renorm.__name__}: input needs at least 2 dimensions, got {input.ndim} dimensions")
     d = normalized_dim(dim, input.ndim)
-    return delivered(_with_norm_below(input, order, tuple(k for k in range(input.ndim) if k != d), limit), out)
+    return delivered(_with_norm_below(input, order, tuple(k for k in range(input.ndim) if k != d), limit).contiguous(), out)
 
 
 def number_argument(operator: Any, name: str, value: Any) -> float:

@@ -68,8 +68,8 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0, *, out
                                f"{before} and {behind} make {shape[dim]}")
     number = scalar_tensor(value, input.dtype)
     if number.ndim or number.requires_grad:
-        raise TypeError("constant_pad_nd(): argument 'value' must be Number, not Tensor: a number, or a 0-d tensor that does not require "
-                        "a gradient")
+        raise TypeError(f"{constant_pad_nd.__name__}(): argument 'value' must be Number, not Tensor: a number, or a 0-d tensor that does "
+                        "not require a gradient")
     result = empty_tensor(shape, input.dtype)
 
     def compute() -> Tensor:
@@ -129,7 +129,7 @@ def _check_mode(input: Tensor, pairs: list[tuple[int, int]], mode: str) -> None:
         if mode == "reflect" and max(before, behind) >= size:
             raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
                                f"({before}, {behind}) at dimension {dim} of input {list(input.shape)}")
-        if mode == "circular" and max(before, behind) > max(size + min(before, 0) + min(behind, 0), 0) and size + before + behind > 0:
+        if mode == "circular" and max(before, behind) > max(size + min(before, 0) + min(behind, 0), 0) and size + before + behind >= 0:
             raise RuntimeError(f"Padding value causes wrapping around more than once: padding ({before}, {behind}) at dimension {dim} "
                                f"of input {list(input.shape)}")
         if size + before + behind < (0 if mode == "circular" else 1):

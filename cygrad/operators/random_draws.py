@@ -145,7 +145,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None, *,
         if not tensor.is_floating_point():
             raise ValueError(f"binomial only supports floating-point dtypes for {word}, got: {tensor.dtype}")
     if count.dtype != prob.dtype:
-        raise RuntimeError(f"Found dtype {prob.dtype} but expected {count.dtype}: count and prob of binomial() have one dtype")
+        raise RuntimeError(f"Found dtype {prob.dtype} but expected {count.dtype}: count and prob have one dtype")
     count, prob = broadcast_tensors(count, prob)
     stream = stream_of(generator, rng)
 

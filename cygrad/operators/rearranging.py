@@ -196,7 +196,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         return input.clone(memory_format=contiguous_format)
     if turns == 2:
         return flip(input, first, second)
-    return flip(input, second if turns == 1 else first).transpose(first, second)
+    return flip(input, second if turns == 1 else first).transpose(first, second).contiguous()
 
 
 @operator(dinput=lambda g, shifts, dims: g.roll([-shift for shift in shifts], dims), tangent=linear, batch=shifted("dims", flattened=True))

@@ -72,7 +72,7 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if indices is not None:
-        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+        raise RuntimeError(f"{segment_reduce.__name__}(): indices based reduction is not supported yet.")
     name, empty = _REDUCTIONS[reduce]
     dtype, data = data.dtype, data.to(data.dtype.loops)
     sizes = _lengths(data, lengths, offsets, d, unsafe)
@@ -92,4 +92,4 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
         return (total / counts.clamp(min=1)).masked_fill(lone, begin).to(dtype)
     start = data.new_full(shape, begin)
     counts_start = initial is not None or name in ("sum", "prod")
-    return scatter_reduce(start, d, index, data, name, include_self=counts_start).narrow(d, 0, count).to(dtype)
+    return scatter_reduce(start, d, index, data, name, include_self=counts_start).narrow(d, 0, count).to(dtype).contiguous()

@@ -255,7 +255,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Pair | Non
     """
     d, x = normalized_dim(dim, checked_operand(mode, input).ndim), input if input.ndim else input.reshape(1)
     if not x.shape[d]:
-        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+        raise IndexError(f"{mode.__name__}(): Expected reduction dim {d} to have non-zero size.")
     in_order, places = sort(x.detach(), d, stable=True)
     position = arange(x.shape[d]).reshape([-1 if k == d else 1 for k in range(x.ndim)])
     begins = in_order != in_order.roll(1, d)

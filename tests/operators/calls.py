@@ -15,7 +15,7 @@ from cygrad._core.exchange.aliases import byte_offset, storage_bytes
 from cygrad._core.memory.sizes import extent_of_strides
 
 # Exceptions that a function may raise, with a message.
-ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError)
+ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError, AssertionError)
 # Messages of Python's and NumPy's own errors, which name neither the argument nor its place.
 WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit", "cannot convert float infinity", "Result too large")
 

@@ -14,8 +14,8 @@ COPIES = sorted(entry.name for entry in catalogue.entries() if entry.form == "_c
 
 def calls_of(name):
     """Yield the arguments of the calls of a view, by the function or the method, that the samples make."""
-    for _, attribute, arguments, keywords in calls.recorded_calls():
-        if attribute == name.removesuffix("_copy") and isinstance(arguments[0], cg.Tensor):
+    for owner, attribute, arguments, keywords in calls.recorded_calls():
+        if owner in (cg, cg.Tensor) and attribute == name.removesuffix("_copy") and isinstance(arguments[0], cg.Tensor):
             yield arguments, keywords
 
 

@@ -49,12 +49,12 @@ def sample_calls():
                             for each, value in bound.items()}
                 return function(**(calls.copied(of_dtype) | {parameter: number}))
 
-            result[name, parameter] = call
+            result[public.declared_name(owner, name), parameter] = call
     return result
 
 
 def is_flag(name, parameter):
-    declared = inspect.signature(getattr(cg, name)).parameters.get(parameter)
+    declared = inspect.signature(public.function(name)).parameters.get(parameter)
     return declared is not None and declared.annotation == "bool"
 
 

@@ -3,6 +3,7 @@
 Where torch is installed, `PYTHONPATH=tests python tests/operators/torch_orders.py` writes `tests/operators/torch_orders.txt` anew.
 """
 
+import functools
 from pathlib import Path
 
 FILE = Path(__file__).with_suffix(".txt")
@@ -26,7 +27,7 @@ def in_torch(value):
 def strided():
     """Yield the name of each recorded call whose result in torch shares no memory with an operand and is not row-major."""
     for owner, name, arguments, keywords in calls.recorded_calls():
-        place = torch if owner is cg else torch.Tensor if owner is cg.Tensor else getattr(torch, owner.__name__.rpartition(".")[2])
+        place = torch if owner is cg else torch.Tensor if owner is cg.Tensor else functools.reduce(getattr, owner.__name__.split(".")[1:], torch)
         positional, named = in_torch(calls.transposed((arguments, keywords)))
         try:
             result = getattr(place, name)(*positional, **named)

@@ -17,7 +17,9 @@ SAMPLES = {
     "nn_functional_grid_sample": [
         read_at_points((1, 2, 3, 4), (1, 2, 3, 2)), read_at_points((2, 1, 3, 3), (2, 2, 2, 2), padding_mode="reflection"),
         read_at_points((1, 1, 2, 2, 3), (1, 1, 2, 2, 3), padding_mode="border", align_corners=True),
-        read_at_points((1, 1, 3, 3), (1, 2, 1, 2), mode="bicubic"), read_at_points((1, 2, 3, 3), (1, 2, 2, 2), mode="nearest"),
+        read_at_points((1, 1, 3, 3), (1, 2, 1, 2), mode="bicubic"),
+        sample(lambda x: F.grid_sample(x, cg.tensor([[[[-0.9, 0.3], [0.1, 0.8]]]], dtype=x.dtype), mode="nearest"), (1, 2, 3, 3),
+               exempt=REAL),
     ],
     "affine_grid_generator": [
         sample(lambda theta: F.affine_grid(theta, (2, 1, 2, 3)), (2, 2, 3), exempt=REAL),

@@ -24,7 +24,7 @@ TOPICS = (
           r"\w*(?:batch|group|instance|layer|rms)_norm\w*", "write it with operators, as examples/digits.py does"),
     Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
-    Topic("special functions", r"\w*gamma\w*|i0|i0_|erfinv|binomial|poisson|multinomial|gcd|lcm",
+    Topic("special functions", r"binomial|poisson|multinomial|gcd|lcm",
           "scipy.special and numpy.random take x.detach().numpy(); wrap a function in an autograd.Function for a gradient"),
     Topic("statistics of samples", r"cov|corrcoef|(?:nan)?quantile|mode|hist\w*|bincount|cdist|pdist|\w+_distance|\w+_similarity|kl_div",
           "write it with operators, or pass x.detach().numpy() to NumPy"),

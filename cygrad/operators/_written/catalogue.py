@@ -78,7 +78,7 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
             yield Entry(name, module, signatures, is_function, is_method, is_property)
             if "copy" in keywords and name == node.name:
                 yield Entry(f"{name}_copy", module, signatures, True, False, False, "_copy")
-            if other_method is not None:
+            if other_method is not None and public_name(name) == name:
                 yield Entry(name, module, (functions[other_method],), False, True, False)
             if has_in_place:
                 yield Entry(name + "_", module, (node,), is_function, is_method, False, "_")

@@ -18,10 +18,11 @@ FOLDER = stubs.PACKAGE.parent / "docs" / "api"
 ABOUT = """\
 These pages are written by `python -m cygrad.operators`, from the declarations. Functions of `dim` take `axis`, too, and with `keepdim`
 `keepdims`. Factories, random numbers, autograd and the rest explain themselves: `help(cygrad.zeros)`."""
+TABLES = ("elementwise.py", "special.py")
 FORMULAS = """\
-Elementwise operators, the rows of `cygrad/ops/elementwise.py`. `x`, or `a` and `b`, are the operands, `y` is the result, and `dx`, `da`,
-`db` are the factors of the gradient in a backward. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
-place. Where a namespace (`special`, `nn.functional`) is named beside it, it has a function of the same name."""
+Elementwise operators, the rows of `cygrad/ops/elementwise.py` and `special.py`. `x`, or `a` and `b`, are the operands, `y` is the result,
+and `dx`, `da`, `db` are the factors of the gradient in a backward. Each is a function with `out=`, a method, and, with `_` behind its
+name, a method in place. Where a namespace (`special`, `nn.functional`) is named beside it, it has a function of the same name."""
 FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " Method in place only.", (False, False): " No method."}
 KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "float", "c": "complex"}
 
@@ -112,7 +113,7 @@ def _kinds(kinds: str) -> str:
 
 def _sections() -> Iterator[tuple[str, list[Elementwise]]]:
     """Yield the headings of the table, and the rows below each."""
-    for part in (stubs.PACKAGE / "ops" / "elementwise.py").read_text().split("\n# ----- ")[1:]:
+    for part in (part for table in TABLES for part in (stubs.PACKAGE / "ops" / table).read_text().split("\n# ----- ")[1:]):
         yield part.partition(" -----")[0], [ELEMENTWISE[name] for name in re.findall(r'^elementwise\("(\w+)"', part, re.MULTILINE)]
 
 

@@ -8,7 +8,7 @@ from .. import formula
 from ..dtypes import DTYPES, NUMBER, result_dtype
 from ..elementwise import ELEMENTWISE
 from .reading import BOOL, FUNCTIONS, VECTOR_FUNCTIONS, dtype_row, is_blocked, kind, line_directives, numbers_of
-from .units import HEADER, included, symbol, table, unit_kind, unit_of
+from .units import HEADER, headers_of, included, symbol, table, unit_kind, unit_of
 
 SCALAR = "number"     # the operand of a shifted loop that is one number for all elements
 
@@ -51,7 +51,7 @@ def loop_text(function, directive, row, dtype, out, operands, value, forms):
 
 def elementwise_kernels(rows):
     """Yield the kernels of every row and every partial."""
-    directives = line_directives("elementwise.py", "elementwise")
+    directives = line_directives("elementwise.py", "elementwise") | line_directives("special.py", "elementwise")
     for row in rows:
         gradients = {dtype.kind for dtype in DTYPES if dtype.is_differentiable and dtype.kind in row.kinds}
         readings = [(row.name, row.tree(row.y), list(row.operands))]
@@ -134,4 +134,4 @@ def elementwise_text(kind: str, unit: int) -> str:
     if kind == "floats":
         code += [*(kernel.declarations() for kernel in kernels),
                  f"const cg_kernel CG_TABLE(cg_kernels_{unit})[] = {{", *(kernel.entry() for kernel in kernels), "    {0}\n};"]
-    return "\n".join([HEADER, *(text for text in code if text)]) + "\n"
+    return "\n".join([HEADER, *headers_of(kind, unit), *(text for text in code if text)]) + "\n"

@@ -9,7 +9,9 @@ import zlib
 from ..dtypes import DTYPES
 
 HEADER = "/* Generated from cygrad/ops by cygrad/ops/codegen: change the tables, not this file. */"
-UNITS = {"floats": 8, "others": 4, "rare": 4}     # of elementwise rows
+UNITS = {"floats": 11, "others": 4, "rare": 4}     # of elementwise rows
+APART = {"floats": 3}      # the last of these, of rows with headers of their own
+HEADERS = ("gammamath.h", "normalmath.h", "besselmath.h", "sumsmath.h")
 LEVELS = {"v2": ("x86-64-v2", 16), "v3": ("x86-64-v3", 32), "v4": ("x86-64-v4", 64)}
 NATIVE = "", "CG_NATIVE_VECTOR_BYTES"    # of building/native.py, in place of all levels
 LEVEL_OF_OTHERS = {"v4": "v3"}  # on v4, integer and complex loops are those compiled for v3
@@ -21,7 +23,13 @@ def unit_kind(dtype, rare: str = "") -> str:
 
 
 def unit_of(row, kind: str) -> int:
-    return zlib.crc32(row.name.encode()) % UNITS[kind]
+    number, apart = zlib.crc32(row.name.encode()), APART.get(kind, 0)
+    return UNITS[kind] - apart + number % apart if row.apart and apart else number % (UNITS[kind] - apart)
+
+
+def headers_of(kind: str, unit: int) -> list[str]:
+    """Return the lines that include the headers of a unit of rows that lie apart."""
+    return [f'#include "mathematics/{header}"' for header in HEADERS if unit >= UNITS[kind] - APART.get(kind, 0)]
 
 
 def symbol(name: str, unit: str) -> str:

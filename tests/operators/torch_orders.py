@@ -27,7 +27,7 @@ def in_torch(value):
 def strided():
     """Yield the name of each recorded call whose result in torch shares no memory with an operand and is not row-major."""
     for owner, name, arguments, keywords in calls.recorded_calls():
-        place = torch if owner is cg else torch.Tensor if owner is cg.Tensor else functools.reduce(getattr, owner.__name__.split(".")[1:], torch)
+        place = torch.Tensor if owner is cg.Tensor else functools.reduce(getattr, owner.__name__.split(".")[1:], torch)
         positional, named = in_torch(calls.transposed((arguments, keywords)))
         try:
             result = getattr(place, name)(*positional, **named)

@@ -145,8 +145,8 @@ def test_no_file_is_longer_than_600_lines():
 def test_loops_call_vector_mathematics_only(level):
     """A scalar call takes 25 times as long and may give other bits; filling and copying memory is harmless.
 
-    The functions that loops share may call scalars: vectors of our own do, where there is no libmvec, for numbers far from 0. So may sums of
-    powers, of a number of terms that depends on the operand.
+    The functions that loops share may call scalars: vectors of our own do, where there is no libmvec, for numbers far from 0. So may sums
+    of powers, of a number of terms that depends on the operand.
     """
     objects = [line for line in (GENERATED / "objects").read_text().splitlines() if (ROOT / line).exists()]
     ours = [line for line in objects if line.endswith(f"_{level}.o") and "shared" not in line]

@@ -19,7 +19,7 @@ cdef object overridden(object operator, tuple arguments, dict keywords, object e
 
 
 cdef int exchange_overrides_off(int off) noexcept:
-    """Set the classes that this thread asks (0: all, 1: modes alone, 2: nothing; a negative number: leave it), and return the setting before."""
+    """Set the classes that this thread asks (0: all, 1: modes alone, 2: none; below 0: as they are), and return the setting before."""
     global cg_overrides_off
     cdef int before = cg_overrides_off
     if off >= 0:

@@ -93,6 +93,8 @@ FUNCTIONS: dict[str, str] = {
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian searchsorted bucketize isin unique unique_consecutive",
+    "cygrad.operators.special_functions":
+        "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":
         "svd",
     "cygrad.operators.splitting":
@@ -145,8 +147,12 @@ FFT: dict[str, str] = {
 }
 
 SPECIAL: dict[str, str] = {
+    "cygrad.operators.special_functions":
+        "special_polygamma special_multigammaln special_multigammaln_",
     "cygrad.operators.elementwise":
-        "special_expm1 special_exp2 special_log1p special_xlogy special_sinc special_erf special_erfc special_ndtr special_expit",
+        "special_expm1 special_exp2 special_log1p special_xlogy special_sinc special_erf special_erfc special_ndtr special_expit "
+        "special_gammaln special_digamma special_psi special_erfinv special_ndtri special_erfcx special_log_ndtr special_entr "
+        "special_xlog1py special_i0 special_modified_bessel_i0 special_i0e special_i1 special_modified_bessel_i1 special_i1e",
 }
 
 SIGNAL_WINDOWS: dict[str, str] = {
@@ -312,6 +318,8 @@ METHODS: dict[str, str] = {
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
     "cygrad.operators.sparse_products":
         "_product_along _times_sparse",
+    "cygrad.operators.special_functions":
+        "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":
         "svd",
     "cygrad.operators.splitting":

@@ -1,4 +1,4 @@
-# Every target makes the environment .venv if there is none, and builds again what has changed.
+# Every target makes the environment .venv if there is none, and builds changed files again.
 # A build without threads: make clean, then CYGRAD_OPENMP=0 make test.
 
 PYTHON ?= python3
@@ -21,7 +21,7 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 
 test: lint check
 
-# After each edit: what changed is built and linted, and a part of the cases of almost every test runs (tests/cases.py), in a minute.
+# After each edit: changed files are built and linted, and a part of the cases of almost every test runs (tests/cases.py), in a minute.
 quick: $(VENV)/cygrad $(VENV)/test.txt $(VENV)/lint.txt
 	$(TOOLS) ruff check
 	$(TOOLS) cython-lint cygrad
@@ -36,13 +36,13 @@ lint: $(VENV)/lint.txt
 check: $(VENV)/cygrad $(VENV)/test.txt
 	$(RUN) -m pytest --numprocesses auto --dist worksteal
 
-# In place, with bounds checks and assertions, to look for a crash; what is made next is built normally again.
+# In place, with bounds checks and assertions, to look for a crash; the next target builds normally again.
 debug: $(VENV)/build.txt
 	rm -f $(VENV)/cygrad
 	$(RUN) setup.py build_ext --inplace --debug
 
 # The suite, with fewer shapes, in a build with the sanitizers for addresses and undefined behaviour, loops included, in a folder of its own:
-# all but what is about the package, which starts other Pythons.
+# all but tests/package, which starts other Pythons.
 # GCC lays vectors of 64 bytes at odd places of the stack that finds uses after a return (its bug 110027): that check is off.
 # Python is not built so, hence the preloaded libraries; its own small blocks come from malloc, so that they are watched too.
 SANITIZED := $(filter-out tests/package/,$(wildcard tests/*/))
@@ -57,7 +57,7 @@ sanitize: $(VENV)/build.txt $(VENV)/test.txt
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    $(RUN) -m pytest -p no:cacheprovider --numprocesses auto --dist worksteal $(SANITIZED)
 
-# Without OpenMP, whose runtime the thread sanitizer does not know; of other libraries only what they do to memory of ours is looked at.
+# Without OpenMP, whose runtime the thread sanitizer does not support; of other libraries only their use of our memory is looked at.
 sanitize-threads: $(VENV)/build.txt $(VENV)/test.txt
 	CYGRAD_OPENMP=0 CFLAGS="$(SANITIZER_FLAGS) -fsanitize=thread" LDFLAGS="-fsanitize=thread" \
 	    $(RUN) setup.py build --build-base build/threads --build-lib build/threads/lib
@@ -93,7 +93,7 @@ reproducible: $(VENV)/wheel.txt
 	diff -r build/reproducible/here/dist build/reproducible/somewhere/else/dist
 
 # The wheel for aarch64, by Debian's cross compiler, and a part of the suite in an emulator. Packages of the release of Debian that has this
-# Python are only unpacked, so nobody has to be root. ARM_TESTS names other tests.
+# Python are only unpacked, without root. ARM_TESTS names other tests.
 ARM := build/aarch64
 ARM_ROOT := $(CURDIR)/$(ARM)/root
 ARM_VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -144,7 +144,7 @@ clean:
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
 
-# What an extra of pyproject.toml asks for, with what the build does.
+# The requirements of an extra of pyproject.toml, with those for the build.
 $(VENV)/%.txt: pyproject.toml | $(RUN)
 	$(RUN) -c 'import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb")); print(*project["build-system"]["requires"], \
 	    *project["project"]["optional-dependencies"].get(sys.argv[1], []), sep="\n")' $* > $@

@@ -25,7 +25,7 @@ elementwise("erfinv", y="erfinv(x)", dx="0.886226925452758 * exp(y * y)", domain
             doc="Inverse of the error function: infinite at -1 and 1, NaN beyond.")
 elementwise("ndtri", y="ndtri(x)", dx="2.5066282746310002 * exp(0.5 * y * y)", domain=(0.1, 0.9), method=False, aliases=("special_ndtri",),
             doc="Inverse of the normal distribution: infinite at 0 and 1, NaN beyond.")
-elementwise("erfcx", y="erfcx(x)", dx="2 * x * y - 1.1283791670955126", domain=(-2, 1.5), method=False, aliases=("special_erfcx",),
+elementwise("erfcx", y="erfcx(x)", dx="2 * (x * y) - 1.1283791670955126", domain=(-2, 1.5), method=False, aliases=("special_erfcx",),
             loop="erfcx",
             doc="exp(x * x) * erfc(x), which does not underflow.")
 elementwise("log_ndtr", y="log_ndtr(x)", domain=(-1.5, 2), method=False, aliases=("special_log_ndtr",),

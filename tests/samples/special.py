@@ -124,11 +124,11 @@ def ndtri(x):
 
 @definition
 def erfcx(x):
-    """Beyond 100 by its asymptotic series."""
-    if x > 100:
-        terms = itertools.accumulate(range(1, 40), lambda term, k: -term * (2 * k - 1) / (2 * x * x), initial=mp.mpf(1))
+    """Beyond 20 by its asymptotic series."""
+    if x > 20:
+        terms = itertools.accumulate(range(1, 120), lambda term, k: -term * (2 * k - 1) / (2 * x * x), initial=mp.mpf(1))
         return mp.fsum(terms) / (x * mp.sqrt(mp.pi))
-    with mp.extraprec(min(int(3 * x * x), 30000)):
+    with mp.extraprec(int(3 * x * x) if x > 0 else 40):
         return mp.inf if x < -100 else mp.exp(x * x) * mp.erfc(x)
 
 
@@ -136,8 +136,7 @@ def erfcx(x):
 def log_ndtr(x):
     if x < -5:
         return mp.log(erfcx(-x / mp.sqrt(2)) / 2) - x * x / 2
-    with mp.extraprec(min(int(x * x), 8000)):
-        return mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2) if x < 100 else mp.mpf(0)
+    return mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2) if x < 100 else mp.mpf(0)
 
 
 def entr(x):
@@ -244,27 +243,31 @@ ROWS = {
         bounds={None: largest(left(lambda x: 2 + lgamma(1 - x))), "x": OF_DIGAMMA}),
     "digamma": row(true=digamma, slopes=[trigamma], numpy=lambda x: np.where(x == 0, -np.copysign(np.inf, x),
         reference(digamma, many_digamma, mp.nan, mp.inf)(x)), bounds={None: OF_DIGAMMA}),
-    "trigamma": row(true=trigamma, slopes=[functools.partial(polygamma, n=2)],
+    "trigamma": row(true=trigamma, slopes=[lambda x: polygamma(x, 2)],
         numpy=reference(trigamma, lambda x: many_zeta(np.longdouble(2), x), mp.nan, mp.mpf(0)),
         bounds={"x": largest(left(lambda x: 32))}),
     "higher_polygamma": row(parameters={"order": 3}, true=lambda x, order: polygamma(x, order),
-        slopes=[lambda x, order: polygamma(x, order + 1)],
+        slopes=[lambda x: polygamma(x, 4)],
         numpy=lambda x, order: reference(lambda x: polygamma(x, order), lambda x: (-1) ** (order + 1) * math.factorial(order) * many_zeta(
             np.longdouble(order + 1), x), mp.nan, mp.mpf(0))(x),
         bounds={None: largest(left(lambda x: mp.mpf(2) ** 10)), "x": largest(left(lambda x: mp.mpf(2) ** 12))}),
     "erfinv": row(true=erfinv, numpy=odd(reference(erfinv, many_erfinv))),
     "ndtri": row(true=ndtri, numpy=reference(ndtri, lambda x: many_erfinv(2 * x - 1) * np.sqrt(np.longdouble(2)))),
-    "erfcx": row(true=erfcx, numpy=reference(erfcx, lambda x: np.exp(x * x) * (1 - many_erf(x)), mp.inf, mp.mpf(0)),
+    "erfcx": row(true=erfcx, slopes=[lambda x: 2 * x * erfcx(x) - 2 / mp.sqrt(mp.pi)],
+        numpy=reference(erfcx, lambda x: np.exp(x * x) * (1 - many_erf(x)), mp.inf, mp.mpf(0)),
         bounds={"x": largest(beside(lambda x: 1.13))}),
-    "log_ndtr": row(true=log_ndtr,
+    "log_ndtr": row(true=log_ndtr, slopes=[lambda x: mp.sqrt(2 / mp.pi) / erfcx(-x / mp.sqrt(2))],
         numpy=lambda x: -abs(reference(log_ndtr, lambda x: np.log(0.5 + many_erf(x / np.sqrt(np.longdouble(2))) / 2), -mp.inf,
             mp.mpf(0))(x))),
     "entr": row(true=entr, numpy=lambda x: np.where(x > 0, -x * np.log(x), np.where(x == 0, 0, np.where(x < 0, -np.inf, x))),
         bounds={"x": largest(beside(lambda x: 1))}),
     "xlog1py": row(true=xlog1py, numpy=lambda a, b: np.where((a == 0) & (b == b), 0, a * np.log1p(b))),
-    "i0": row(true=functools.partial(bessel_i, 0, False), numpy=reference(functools.partial(bessel_i, 0, False),
+    "i0": row(true=functools.partial(bessel_i, 0, False), slopes=[functools.partial(bessel_i, 1, False)],
+        numpy=reference(functools.partial(bessel_i, 0, False),
         functools.partial(many_bessel_i, 0), mp.inf, mp.inf)),
-    "i0e": row(true=functools.partial(bessel_i, 0, True), numpy=reference(functools.partial(bessel_i, 0, True),
+    "i0e": row(true=functools.partial(bessel_i, 0, True),
+        slopes=[lambda x: bessel_i(1, True, x) - mp.sign(x) * bessel_i(0, True, x)],
+        numpy=reference(functools.partial(bessel_i, 0, True),
         lambda x: many_bessel_i(0, x) * np.exp(-abs(x)), mp.mpf(0), mp.mpf(0)),
         bounds={"x": largest(beside(lambda x: bessel_i(0, True, x)))}),
     "i1": row(true=functools.partial(bessel_i, 1, False), numpy=odd(reference(functools.partial(bessel_i, 1, False),

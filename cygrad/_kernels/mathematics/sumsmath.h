@@ -29,7 +29,7 @@ CG_SCALAR_FUNCTION double right_zeta(double s, double q)
         rest += bernoulli[j] * factor;
         factor *= (s + 2 * j + 1) / w * ((s + 2 * j + 2) / w);
     }
-    return term > 0 ? sum + term * (w / (s - 1) + rest) : sum;
+    return sum + (shifted_power(q, n, s - 1) / (s - 1) + (term > 0 ? term * rest : 0)); /* w^(1-s) where w^-s may be 0 */
 }
 
 /* Hurwitz's zeta function: left of 0 for whole s, by the sum over all integers less the one on the left. */

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.memory.storage import get_default_dtype
+from cygrad.data.creation import arange
 from cygrad.operators._language.arguments import delivered, refused
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -54,10 +55,7 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
 
 @rounded_once
 def _multigammaln(x: Tensor, p: int) -> Tensor:
-    result = rows["lgamma"](x) + p * (p - 1) / 4 * log(pi)
-    for k in range(1, p):
-        result = result + rows["lgamma"](x - k / 2)
-    return result
+    return rows["lgamma"](x.unsqueeze(-1) - arange(p, dtype=x.dtype) / 2).sum(-1) + p * (p - 1) / 4 * log(pi)
 
 
 @operator(aliases=("special_multigammaln",), in_place=True)

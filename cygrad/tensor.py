@@ -214,6 +214,9 @@ class Tensor(TensorBase):
         resolve_device(device)
         return self
 
+    is_cpu = True
+    is_cuda = is_ipu = is_maia = is_meta = is_mkldnn = is_mps = is_mtia = is_vulkan = is_xla = is_xpu = False
+    is_nested = is_quantized = is_sparse = is_sparse_csr = False
     layout = strided
 
     def get_device(self) -> int:

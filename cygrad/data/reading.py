@@ -40,6 +40,8 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
             array = np.array(snapshot, np.uint64)       # of some integers beyond int64 NumPy makes floats
         if array.dtype == object and dtype is not None and not _holds_sequences(array):
             array = array.astype(dtype.loops.name)      # by __float__ and __index__ of the elements
+    except OverflowError as error:
+        raise OverflowError("the data has an integer beyond the range of floats, beside a float") from error
     except (ValueError, TypeError):
         _explain(snapshot)
         raise

@@ -338,11 +338,12 @@ def _max_unpool(operator: Any, dims: int, input: Tensor, indices: Tensor, kernel
         sizes = own
     if min(sizes) < 0:
         raise ValueError(f"max_unpooling: output_size must contain non-negative spatial dimensions, but got {sizes}")
+    outer = input.shape[:input.ndim - dims]
+    zeros = input.new_zeros((*outer, prod(sizes)))      # refuses impossible sizes
     outside = first_outside(to_array(indices), 0, prod(sizes))
     if outside is not None:
         raise RuntimeError(f"Found an invalid max index: {outside} (output volumes are of size {'x'.join(map(str, sizes))})")
-    outer = input.shape[:input.ndim - dims]
-    result = input.new_zeros((*outer, prod(sizes))).scatter(-1, indices.flatten(-dims), input.flatten(-dims))
+    result = zeros.scatter(-1, indices.flatten(-dims), input.flatten(-dims))
     return result.reshape(*outer, *sizes)
 
 

@@ -26,6 +26,7 @@ def _floating(op: Any, input: Tensor) -> Tensor:
 
 
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """Derivative of digamma of order `n`; see `cygrad.polygamma`."""
     return polygamma(n, self)
 
 

@@ -14,7 +14,7 @@ elementwise("digamma", y="digamma(x)", dx="trigamma(x)", domain=(1.6, 6), aliase
             doc="Derivative of lgamma (DLMF 5.2.2); at 0 infinite, NaN at other poles.")
 elementwise("trigamma", y="trigamma(x)", dx="higher_polygamma(x, 2)", domain=(0.3, 4), method=False, node="Polygamma",
             loop="trigamma",
-            doc="Derivative of digamma; infinite at the poles 0, -1, -2, ...")
+            doc="Derivative of digamma; infinite at the poles, which are 0 and the negative whole numbers.")
 elementwise("higher_polygamma", y="higher_polygamma(x, order)", dx="higher_polygamma(x, order + 1)", params={"order": 2},
             domain=(0.5, 4), method=False, in_place=False, node="Polygamma",
             doc="Derivative of digamma of an order, which is at least 1.")

@@ -87,7 +87,7 @@ def set_float32_matmul_precision(precision: Literal["highest", "high", "medium"]
     """Set how exact products of float32 matrices have to be. Changes nothing: they are computed in float32; RuntimeError for other words.
 
     >>> import cygrad
-    >>> cygrad.set_float32_matmul_precision("high")
+    >>> cygrad.set_float32_matmul_precision("highest")
     """
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")

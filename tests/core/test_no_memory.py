@@ -116,6 +116,8 @@ MODES = {
     "record_function": lambda: profiler.record_function("here"),
     "emit_nvtx": Emitter,
     "emit_itt": Emitter,
+    "DisableTorchFunction": cg.DisableTorchFunction,
+    "DisableTorchFunctionSubclass": cg.DisableTorchFunctionSubclass,
     "set_checkpoint_early_stop": lambda: region.set_checkpoint_early_stop(False),
     "set_checkpoint_debug_enabled": lambda: region.set_checkpoint_debug_enabled(True),
 }

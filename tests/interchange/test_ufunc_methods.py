@@ -133,7 +133,7 @@ def test_bad_calls_change_nothing():
         (lambda: np.fabs(t + 1j), TypeError, "np.fabs: x must be real numbers"),
         (lambda: np.cbrt(t + 1j), TypeError, "np.cbrt: x must be real numbers"),
         (lambda: np.ldexp(t, 0.5), TypeError, "np.ldexp: x2 must be integers"),
-        (lambda: np.gcd(t, 2), TypeError, "ufunc 'gcd' (not supported|did not contain a loop)"),
+        (lambda: np.gcd(t, 2), NotImplementedError, "gcd takes integer tensors, not float32"),
         (lambda: np.add.at(whole, [0], 1.5), TypeError, "Cannot cast ufunc 'add' output from .*float.* to .*int64"),
         (lambda: np.add.at(whole, [3], 1), IndexError, "out of bounds"),
     ]

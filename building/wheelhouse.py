@@ -23,7 +23,7 @@ from time import monotonic
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORK, DIST = ROOT / "build" / "wheelhouse", ROOT / "dist"
-LIMIT = 3_000_000
+LIMIT = 4_000_000
 COMPILERS = "cc", "c99", "gcc", "g++", "clang", "ld"
 
 

@@ -41,7 +41,8 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
         if array.dtype == object and dtype is not None and not _holds_sequences(array):
             array = array.astype(dtype.loops.name)      # by __float__ and __index__ of the elements
     except OverflowError as error:
-        raise OverflowError("the data has an integer beyond the range of floats, beside a float") from error
+        raise OverflowError(f"value cannot be converted to {'a float' if dtype is None else dtype.name} without overflow: the data has an "
+                            "integer beyond its range") from error
     except (ValueError, TypeError):
         _explain(snapshot)
         raise

@@ -10,6 +10,7 @@ import public
 from cygrad._core.graph.saved import thread_hooks
 from cygrad._core.levels.level import innermost_level
 from cygrad._core.levels.observers import current_observer
+from cygrad._core.levels.overrides import _overrides_off
 from cygrad._testing import live_bytes
 from cygrad.autograd import anomaly_mode, forward_ad, graph, profiler, saved_tensors
 from cygrad.checkpoint import region
@@ -26,7 +27,8 @@ def modes():
     """Return every mode of this thread and of the process."""
     return (cg.is_grad_enabled(), cg.is_inference_mode_enabled(), thread_hooks(), innermost_level(), current_observer(),
             anomaly_mode.is_anomaly_enabled(), anomaly_mode.is_anomaly_check_nan_enabled(), forward_ad._current(),
-            cg.autograd.is_multithreading_enabled(), saved_tensors._thread.inside, list(saved_tensors._active), dict(region._switches))
+            cg.autograd.is_multithreading_enabled(), saved_tensors._thread.inside, list(saved_tensors._active), dict(region._switches),
+            _overrides_off())
 
 
 def failing(number, case):

@@ -42,17 +42,21 @@ def _count_function_modes(int more):
 
 @cython.binding(False)
 cdef class overrides_off:
-    """Compute in this thread as with plain tensors, within a `with` statement; 2 leaves modes out, too."""
+    """Compute in this thread as with plain tensors, within a `with` statement; 2 leaves modes out, too. Leaving allocates nothing."""
     cdef int off
-    cdef list before
+    cdef tuple outside      # (the setting before, the same of the entry around this one)
 
     def __init__(self, int off=1):
-        self.off, self.before = off, []
+        self.off = off
 
     def __enter__(self):
         cdef int before = exchange_overrides_off(-1)
-        self.before.append(before)
+        self.outside = (before, self.outside)       # before the change, as it allocates
         exchange_overrides_off(max(self.off, before))
 
     def __exit__(self, kind=None, error=None, traceback=None):
-        exchange_overrides_off(self.before.pop())
+        cdef int before
+        if self.outside is None:
+            raise RuntimeError(f"{type(self).__name__}: this context is left, but it was not entered")
+        before, self.outside = self.outside
+        exchange_overrides_off(before)

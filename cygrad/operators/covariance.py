@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.memory.storage import get_default_dtype
-from cygrad.operators._language.batches import holds_everywhere
+from cygrad.operators._language.arguments import all_examples
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
 
@@ -21,7 +21,7 @@ def _check_weights(name: str, weights: Tensor, is_of_kind: bool, kind: str, coun
     if weights.numel() != count:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
                            f"{weights.numel()} != {count}")
-    if not holds_everywhere(weights >= 0):
+    if not bool((all_examples(weights) >= 0).all()):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
@@ -37,7 +37,7 @@ def _weights(fweights: Tensor | None, aweights: Tensor | None, count: int) -> Te
 @rounded_once
 def _covariance(x: Tensor, weights: Tensor | None, aweights: Tensor | None, correction: float) -> Tensor:
     total: Any = x.shape[1] if weights is None else weights.sum()
-    if weights is not None and not holds_everywhere(total != 0):
+    if weights is not None and not bool((all_examples(total) != 0).all()):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     differences = x - (x if weights is None else x * weights).sum(1, keepdim=True) / total
     weighted = differences if weights is None else differences * weights

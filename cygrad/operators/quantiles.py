@@ -8,8 +8,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.data.creation import tensor
-from cygrad.operators._language.arguments import delivered
-from cygrad.operators._language.batches import holds_everywhere
+from cygrad.operators._language.arguments import all_examples, delivered
 from cygrad.operators._language.declaration import operator
 
 if TYPE_CHECKING:
@@ -67,8 +66,10 @@ def _quantile(function: Any, input: Tensor, q: Tensor | Real, dim: int | None, k
               skips_nan: bool) -> Tensor:
     fractions = _fractions(function, input, q)
     _check(function, input, interpolation)
-    if isinstance(q, TensorImpl) and not holds_everywhere((q >= 0) & (q <= 1)):
-        raise RuntimeError(f"{function.name}() q values must be in the range [0, 1]")
+    if isinstance(q, TensorImpl):
+        values = all_examples(fractions)
+        if not bool(((values >= 0) & (values <= 1)).all()):
+            raise RuntimeError(f"{function.name}() q values must be in the range [0, 1]")
     if dim is None or not input.ndim:
         rows, sizes = input.reshape(-1), (1,) * input.ndim
     else:

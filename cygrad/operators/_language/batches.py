@@ -10,7 +10,6 @@ from operator import index as integer
 
 from cygrad._core.entry.special import over_tensors
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import normalized_dim
 
 _signature = cache(signature)
@@ -49,13 +48,6 @@ def sizes_of(arguments, keywords):
     """Return sizes given as one sequence, as several ints or by keyword."""
     values = (*arguments, *keywords.values())
     return tuple(map(integer, values[0] if len(values) == 1 and not hasattr(values[0], "__index__") else values))
-
-
-def holds_everywhere(condition):
-    """Return True if a tensor of bools is true everywhere, in all examples where it is one of many: for checks of values."""
-    while (level := batched_level(condition)) is not None:
-        condition = level.enter(condition)
-    return bool(condition.all())
 
 
 # ----- Operators with dims among their arguments -----

@@ -7,4 +7,4 @@ import cygrad as cg
 
 @pytest.fixture
 def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
+    return cg.tensor([1.0, 2.0, 3.0], requires_grad=True)

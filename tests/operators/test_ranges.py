@@ -101,6 +101,8 @@ def check(call, dtype, array, value_tolerance, gradient_tolerance):
 def test_narrow_floats_are_rounded_once(name, dtype, scale, count, positive):
     if name == "logcumsumexp":
         count = min(count, 600)     # its gradient goes through logarithms of running sums, whose errors in float32 grow
+    if name == "cumprod":
+        count = min(count, 5000)    # where products overflow, its gradient takes a step of Python for each element
     check(CALLS[name], dtype, draw(count, scale, positive), 1, 4)       # gradients read results that were saved in 16 bits
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cygrad._core.entry.operator_object import name_in_messages
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.operators import NAMESPACES
 
@@ -145,7 +146,7 @@ def _problem(function: ast.FunctionDef, error: BaseException, arguments: tuple[A
                               f"{text}")
         kinds = _kinds(annotation)
         if kinds is not None and not any(kind.fits(value) for kind in kinds):
-            return TypeError(f"{function.name}(): {place} must be {_words(kinds, value)}")
+            return TypeError(f"{name_in_messages(function.name)}(): {place} must be {_words(kinds, value)}")
     return None
 
 
@@ -166,9 +167,10 @@ def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywo
             return None
         problem = problem or result
     spoken = _argument(text)
-    own_word = text.startswith(f"{name}()") and spoken not in parameters       # torch's name of a parameter that is called otherwise here
+    called = name_in_messages(name)
+    own_word = text.startswith(f"{called}()") and spoken not in parameters       # torch's name of a parameter that is called otherwise here
     speaker = re.match(r"(\w+)\(\)", text)
-    within = speaker is not None and speaker[1] != name
+    within = speaker is not None and speaker[1] != called
     if problem is None or "argument" in text and not within and (spoken is None or own_word or spoken == _argument(str(problem))):
         return None
     return problem

@@ -72,7 +72,7 @@ def _spacings(spacing: Any, dims: tuple[int, ...], ndim: int, all_dims: bool) ->
     """Return the distance of samples along each dim, a number, or a vector of their positions."""
     several = list(spacing) if isinstance(spacing, tuple | list) else None
     if several is None and isinstance(spacing, TensorImpl) and spacing.ndim:
-        raise TypeError("gradient(): argument 'spacing' must be a number, or a sequence of numbers or tensors")
+        raise TypeError(f"{gradient.__name__}(): argument 'spacing' must be a number, or a sequence of numbers or tensors")
     if several is not None and len(several) != len(dims):
         expected = f"'self.dim() = {ndim}', since dim argument was not given" if all_dims else f"{len(dims)}, as dim has"
         raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 def _check_weights(name: str, weights: Tensor, is_of_kind: bool, kind: str, count: int) -> None:
     if weights.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions")
+        raise RuntimeError(f"{cov.__name__}(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} "
+                           "dimensions")
     if not is_of_kind:
-        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype} dtype")
+        raise RuntimeError(f"{cov.__name__}(): expected {name} to have {kind} dtype but got {name} with {weights.dtype} dtype")
     if weights.numel() != count:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+        raise RuntimeError(f"{cov.__name__}(): expected {name} to have the same numel as there are observations in the input but got "
                            f"{weights.numel()} != {count}")
     if not bool((all_examples(weights) >= 0).all()):
-        raise RuntimeError(f"cov(): {name} cannot be negative")
+        raise RuntimeError(f"{cov.__name__}(): {name} cannot be negative")
 
 
 def _weights(fweights: Tensor | None, aweights: Tensor | None, count: int) -> Tensor | None:
@@ -38,7 +39,7 @@ def _weights(fweights: Tensor | None, aweights: Tensor | None, count: int) -> Te
 def _covariance(x: Tensor, weights: Tensor | None, aweights: Tensor | None, correction: float) -> Tensor:
     total: Any = x.shape[1] if weights is None else weights.sum()
     if weights is not None and not bool((all_examples(total) != 0).all()):
-        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+        raise RuntimeError(f"{cov.__name__}(): weights sum to zero, can't be normalized")
     differences = x - (x if weights is None else x * weights).sum(1, keepdim=True) / total
     weighted = differences if weights is None else differences * weights
     divisor = total - correction * (1 if weights is None or aweights is None else (weights * aweights).sum() / total)
@@ -93,5 +94,5 @@ def corrcoef(input: Tensor) -> Tensor:
         raise RuntimeError(f"{corrcoef.__name__}(): expected input to have two or fewer dimensions but got an input with {input.ndim} "
                            "dimensions")
     if input.dtype.kind == "b":
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise RuntimeError(f"{cov.__name__}(): bool dtype is not supported for input")
     return _correlations(input)

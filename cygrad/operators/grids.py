@@ -153,19 +153,19 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
         raise RuntimeError(f"expected scalar type {DTYPES[NUMBER[input.dtype.name]].title} but found "
                            f"{DTYPES[NUMBER[grid.dtype.name]].title}: input and grid must have the same dtype")
     if input.ndim < 3 or grid.ndim < 3:
-        raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
+        raise RuntimeError(f"{grid_sampler.__name__}(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
     if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
+        raise RuntimeError(f"{grid_sampler.__name__}(): expected grid and input to have same batch size, but got {shapes}")
     if grid.shape[-1] != dims:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {dims} in last dimension, but got grid with sizes "
+        raise RuntimeError(f"{grid_sampler.__name__}(): expected grid to have size {dims} in last dimension, but got grid with sizes "
                            f"{list(grid.shape)}")
     if 0 in input.shape[2:]:
-        raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} "
-                           f"with dimension {2 + list(input.shape[2:]).index(0)} being empty")
+        raise RuntimeError(f"{grid_sampler.__name__}(): expected input to have non-empty spatial dimensions, but input has sizes "
+                           f"{list(input.shape)} with dimension {2 + list(input.shape[2:]).index(0)} being empty")
     if input.ndim not in (4, 5) or input.ndim != grid.ndim:
-        raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
+        raise RuntimeError(f"{grid_sampler.__name__}(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
     if mode == "bicubic" and dims != 2:
-        raise RuntimeError(f"grid_sampler(): bicubic interpolation only supports 4D input, but got {shapes}")
+        raise RuntimeError(f"{grid_sampler.__name__}(): bicubic interpolation only supports 4D input, but got {shapes}")
 
 
 @operator(method=False, aliases=("grid_sampler_2d", "grid_sampler_3d"), refuses={"bic": NO_LOOP}, loop="grid_sampler_2d_cpu_kernel_impl")

@@ -153,10 +153,11 @@ def _sizes(input: Tensor, size: Ints | None, scale_factor: float | Sequence[floa
 
 def _factor(value: Any) -> float:
     if not hasattr(type(value), "__float__"):
-        raise TypeError(f"interpolate(): argument 'scale_factor' must be float or tuple of floats, not {type(value).__name__}")
+        raise TypeError(f"{nn_functional_interpolate.__name__}(): argument 'scale_factor' must be float or tuple of floats, not "
+                        f"{type(value).__name__}")
     factor = float(value)
     if not np.isfinite(factor):
-        raise ValueError(f"interpolate(): argument 'scale_factor' must be finite, but got {factor}")
+        raise ValueError(f"{nn_functional_interpolate.__name__}(): argument 'scale_factor' must be finite, but got {factor}")
     return factor
 
 

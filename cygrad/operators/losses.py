@@ -306,7 +306,7 @@ def _variance(input: Tensor, var: Tensor | float) -> Tensor:
     """Return the variance as a tensor that broadcasts to the input in at most one dim."""
     if not isinstance(var, TensorImpl):
         if not isinstance(var, int | float):
-            raise TypeError("nn_functional_gaussian_nll_loss(): argument 'var' (position 3) must be Tensor or float, not "
+            raise TypeError(f"{nn_functional_gaussian_nll_loss.__name__}(): argument 'var' (position 3) must be Tensor or float, not "
                             f"{type(var).__name__}")
         if not var >= 0:
             raise ValueError(f"var has negative entry/entries: it is {var}")

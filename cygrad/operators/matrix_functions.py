@@ -167,21 +167,23 @@ def linalg_multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) ->
     tensor([2.])
     """
     if not isinstance(tensors, list | tuple):
-        raise TypeError(f"multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+        raise TypeError(f"{linalg_multi_dot.__name__}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                        f"{type(tensors).__name__}")
     if len(tensors) < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+        raise RuntimeError(f"{linalg_multi_dot.__name__}(): expected at least 2 tensors but got {len(tensors)}")
     for k, tensor in enumerate(tensors):
         if not isinstance(tensor, TensorImpl):
-            raise TypeError(f"multi_dot(): expected Tensor as element {k} in argument 0, but got {type(tensor).__name__}")
+            raise TypeError(f"{linalg_multi_dot.__name__}(): expected Tensor as element {k} in argument 0, but got {type(tensor).__name__}")
         end = {0: "the first tensor", len(tensors) - 1: "the last tensor"}.get(k)
         if tensor.ndim != 2 and (end is None or tensor.ndim != 1):
-            raise RuntimeError(f"multi_dot(): {end or f'tensor {k}'} must be {'1D or 2D' if end else '2D'} but got {tensor.ndim}D")
+            raise RuntimeError(f"{linalg_multi_dot.__name__}(): {end or f'tensor {k}'} must be {'1D or 2D' if end else '2D'} but got "
+                               f"{tensor.ndim}D")
         if tensor.dtype != tensors[0].dtype:
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and tensor {k} "
-                               f"{tensor.dtype}")
+            raise RuntimeError(f"{linalg_multi_dot.__name__}(): all tensors must have be the same dtype but tensor 0 is "
+                               f"{tensors[0].dtype} and tensor {k} {tensor.dtype}")
         if k and tensor.shape[0] != tensors[k - 1].shape[-1]:
-            raise RuntimeError(f"multi_dot(): tensors {k - 1} and {k} with shapes {list(tensors[k - 1].shape)} and {list(tensor.shape)} "
-                               "cannot be multiplied")
+            raise RuntimeError(f"{linalg_multi_dot.__name__}(): tensors {k - 1} and {k} with shapes {list(tensors[k - 1].shape)} and "
+                               f"{list(tensor.shape)} cannot be multiplied")
     sizes = [tensors[0].shape[0] if tensors[0].ndim == 2 else 1, *(tensor.shape[0] for tensor in tensors[1:]),
              tensors[-1].shape[-1] if tensors[-1].ndim == 2 else 1]
     split = _chain_order(sizes)

@@ -366,16 +366,17 @@ def _subscripts(text: str, operand: int, at: int) -> list[str]:
             results.append(text[0])
             text, at = text[1:], at + 1
         else:
-            raise RuntimeError(f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]")
+            raise RuntimeError(f"{einsum.__name__}(): invalid subscript given at index {at} in the equation string, subscripts must be "
+                               "in [a-zA-Z]")
     if results.count("...") > 1:
-        raise RuntimeError(f"einsum(): found '...' for operand {operand} for which an ellipsis was already found")
+        raise RuntimeError(f"{einsum.__name__}(): found '...' for operand {operand} for which an ellipsis was already found")
     return results
 
 
 def _parsed(arguments: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
     """Return the labels of the operands, the labels of the result if given, and the operands."""
     if not arguments:
-        raise ValueError("einsum(): must specify the equation string and at least one operand")
+        raise ValueError(f"{einsum.__name__}(): must specify the equation string and at least one operand")
     if isinstance(arguments[0], str):
         equation, operands = arguments[0].replace(" ", ""), arguments[1:]
         if len(operands) == 1 and isinstance(operands[0], tuple | list):
@@ -390,11 +391,11 @@ def _parsed(arguments: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | No
         labels = [["..." if item is ... else item for item in term] for term in arguments[1::2]]
         output = ["..." if item is ... else item for item in arguments[-1]] if len(arguments) % 2 else None
     if not operands:
-        raise ValueError("einsum(): must specify the equation string and at least one operand")
+        raise ValueError(f"{einsum.__name__}(): must specify the equation string and at least one operand")
     if len(labels) != len(operands):
         fewer = "fewer" if len(operands) < len(labels) else "more"
-        raise RuntimeError(f"einsum(): {fewer} operands were provided than specified in the equation: {len(operands)} for {len(labels)} "
-                           "terms")
+        raise RuntimeError(f"{einsum.__name__}(): {fewer} operands were provided than specified in the equation: {len(operands)} for "
+                           f"{len(labels)} terms")
     return labels, output, list(operands)
 
 
@@ -403,7 +404,7 @@ def _without_repeats(tensor: Any, labels: list[Any], operand: int) -> tuple[Any,
     for label in [label for k, label in enumerate(labels) if label in labels[:k]]:
         first, second = [d for d, other in enumerate(labels) if other == label][:2]
         if tensor.shape[first] != tensor.shape[second]:
-            raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {operand} but the sizes don't match, "
+            raise RuntimeError(f"{einsum.__name__}(): subscript {label} is repeated for operand {operand} but the sizes don't match, "
                                f"{tensor.shape[second]} != {tensor.shape[first]}")
         tensor = tensor.diagonal(0, first, second)
         labels = [other for d, other in enumerate(labels) if d not in (first, second)] + [label]

@@ -51,7 +51,7 @@ def _check_same_dtype(message: str, a: Tensor, b: Tensor) -> None:
 
 # ----- Elements along a dim -----
 def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
-    _check_same_dtype("scatter(): Expected self.dtype to be equal to src.dtype", input, src)
+    _check_same_dtype(scatter.__name__ + "(): Expected self.dtype to be equal to src.dtype", input, src)
     sizes = src.shape or (1,)
     if index.numel() and (len(sizes) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, sizes, strict=False))):
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from the dimension "
@@ -378,10 +378,10 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 # ----- Places -----
 def _check_put(input: Tensor, index: Tensor, source: Tensor) -> None:
     if input.dtype != source.dtype:
-        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
+        raise RuntimeError(f"{put.__name__}_(): self and source expected to have the same dtype, but got self.dtype = "
                            f"{input.dtype} and source.dtype = {source.dtype}")
     if source.numel() != index.numel():
-        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+        raise IndexError(f"{put.__name__}_(): Expected source and index to have the same number of elements, but got "
                          f"source.numel() = {source.numel()}, index.numel() = {index.numel()}")
 
 
@@ -419,7 +419,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, 
 
 def _check_index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor) -> None:
     if not isinstance(indices, tuple | list):
-        raise TypeError(f"index_put(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(f"{index_put.__name__}(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
     for number, index in enumerate(indices):
         if not isinstance(index, TensorImpl):
             raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(index).__name__}")

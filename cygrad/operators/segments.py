@@ -28,7 +28,7 @@ def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, d: in
     """Return the lengths of the segments along the last dim; refuse those that do not fit."""
     bounds = lengths if offsets is None else offsets
     if bounds is None:
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+        raise RuntimeError(f"{segment_reduce.__name__}(): Either lengths or offsets must be defined.")
     word = "lengths" if offsets is None else "offsets"
     if bounds.dtype.kind not in "iu" or bounds.dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f"\"_segment_reduce_{word}_cpu_kernel1\" not implemented for '{bounds.dtype.name}': {word} are int64 or "
@@ -36,21 +36,21 @@ def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, d: in
     if bounds.ndim > data.ndim or not bounds.ndim:
         raise RuntimeError(f"Expected data.dim() >= {word}_value.dim() to be true, but got false: {data.ndim} and {bounds.ndim}")
     if d != bounds.ndim - 1:
-        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {word} but got {d}.")
+        raise RuntimeError(f"{segment_reduce.__name__}(): Expected axis to be the last dimension of {word} but got {d}.")
     if bounds.shape[:-1] != data.shape[:d]:
-        raise RuntimeError(f"segment_reduce(): Expected {word} to have the sizes of data before axis, {list(data.shape[:d])}, but got "
-                           f"{list(bounds.shape[:-1])}")
+        raise RuntimeError(f"{segment_reduce.__name__}(): Expected {word} to have the sizes of data before axis, "
+                           f"{list(data.shape[:d])}, but got {list(bounds.shape[:-1])}")
     array = to_array(bounds).astype(np.int64)
     if offsets is not None and not array.shape[-1]:
-        raise RuntimeError("segment_reduce(): Expected offsets to have at least one element along axis")
+        raise RuntimeError(f"{segment_reduce.__name__}(): Expected offsets to have at least one element along axis")
     sizes = array if offsets is None else np.diff(array)
     if (sizes < 0).any() or offsets is not None and (array[..., 0] != 0).any():
         raise RuntimeError("lengths contains negative value!" if offsets is None else
-                           "segment_reduce(): Expected offsets to begin with 0 and not to decrease")
+                           f"{segment_reduce.__name__}(): Expected offsets to begin with 0 and not to decrease")
     total = sizes.sum(-1)
     if (total > data.shape[d]).any() or lengths is not None and not unsafe and (total != data.shape[d]).any():
-        raise RuntimeError(f"segment_reduce(): Expected all rows of {word} along axis to sum to data.size({word}.dim()-1) when !unsafe: "
-                           f"{np.unique(total).tolist()} and {data.shape[d]}")
+        raise RuntimeError(f"{segment_reduce.__name__}(): Expected all rows of {word} along axis to sum to data.size({word}.dim()-1) "
+                           f"when !unsafe: {np.unique(total).tolist()} and {data.shape[d]}")
     return sizes
 
 

@@ -287,7 +287,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
 # ----- Places in sorted tensors -----
 def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, side: str | None, sorter: Tensor | None) -> None:
     if not isinstance(input, TensorImpl | int | float):
-        raise TypeError("searchsorted() received an invalid combination of arguments - got "
+        raise TypeError(f"{searchsorted.__name__}() received an invalid combination of arguments - got "
                         f"({type(sequence).__name__}, {type(input).__name__}), but expected a tensor, and a tensor or a number")
     if side not in (None, "left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
@@ -305,7 +305,7 @@ def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, 
     if sorter is None:
         return
     if not isinstance(sorter, TensorImpl):
-        raise TypeError(f"searchsorted(): argument 'sorter' must be Tensor, not {type(sorter).__name__}")
+        raise TypeError(f"{searchsorted.__name__}(): argument 'sorter' must be Tensor, not {type(sorter).__name__}")
     if list(sorter.shape) != shape:
         raise RuntimeError(f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {shape} and got "
                            f"sorter tensor {list(sorter.shape)}")
@@ -387,7 +387,7 @@ def _members(elements: Any, test_elements: Any, element: Any, test_element: Any)
     pair = (element if elements is None else elements, test_element if test_elements is None else test_elements)
     numbers = [isinstance(value, int | float) for value in pair]
     if all(numbers) or not all(isinstance(value, int | float | TensorImpl) for value in pair):
-        raise TypeError("isin() received an invalid combination of arguments - got "
+        raise TypeError(f"{isin.__name__}() received an invalid combination of arguments - got "
                         f"({', '.join(type(value).__name__ for value in pair)}), but expected two tensors, or a tensor and a number")
     return pair
 

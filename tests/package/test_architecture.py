@@ -327,18 +327,21 @@ def test_a_table_of_the_design_names_every_file():
 
 
 def own_names():
-    """Yield (module, operator, line) where the body of an operator writes the operator's name, alone or as `name()` in a message.
-
-    `rows[name]` is its row.
+    """Yield (module, operator, line) where the body of an operator writes the operator's name, alone or as `name()` in a message, or
+    another function of the module begins a message with it. `rows[name]` is its row.
     """
     for path in sorted((PACKAGE / "operators").glob("*.py")):
-        for function in ast.parse(path.read_text()).body:
-            if isinstance(function, ast.FunctionDef) and "operator" in " ".join(map(ast.unparse, function.decorator_list)):
-                keys = {id(node.slice) for node in ast.walk(function) if isinstance(node, ast.Subscript)}
-                body = function.body[1:] if ast.get_docstring(function) else function.body
-                name = rf"{function.name}|(^|.*[ .]){function.name}_?\(\).*|{function.name}: .*"
-                yield from ((path.name, function.name, node.lineno) for statement in body for node in ast.walk(statement)
-                            if isinstance(node, ast.Constant) and re.fullmatch(name, str(node.value), re.DOTALL) and id(node) not in keys)
+        functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+        operators = [function for function in functions if "operator" in " ".join(map(ast.unparse, function.decorator_list))]
+        short = "|".join(re.sub("^(linalg|fft|special|signal_windows|nn_functional)_", "", function.name) for function in operators)
+        for function in functions:
+            keys = {id(node.slice) for node in ast.walk(function) if isinstance(node, ast.Subscript)}
+            body = function.body[1:] if ast.get_docstring(function) else function.body
+            name = rf"(.*_)?({short})_?\(\):.*" if short else "(?!)"
+            if function in operators:
+                name += rf"|{function.name}|(^|.*[ .]){function.name}_?\(\).*|{function.name}: .*"
+            yield from ((path.name, function.name, node.lineno) for statement in body for node in ast.walk(statement)
+                        if isinstance(node, ast.Constant) and re.fullmatch(name, str(node.value), re.DOTALL) and id(node) not in keys)
 
 
 @in_checkout

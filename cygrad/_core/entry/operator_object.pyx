@@ -129,6 +129,11 @@ cdef unsigned long long places_of(described, tuple names):
     return tensor_positions
 
 
+def name_in_messages(str name not None):
+    """Return the name of an operator as torch's messages have it: with `linalg_`, `fft_` and `special_`, without `nn_functional_`."""
+    return name.removeprefix("nn_functional_")
+
+
 cdef int check_argument(object op, Py_ssize_t position, PyObject* name, object value) except -1:
     """Refuse an argument, at a position or by its name, that is no tensor, or that Python would only read as True or False."""
     described = unwrap(op)
@@ -137,7 +142,8 @@ cdef int check_argument(object op, Py_ssize_t position, PyObject* name, object v
     if annotation in FLAGS and (isinstance(value, np.bool_) or value is None and FLAGS[annotation]):
         return 0
     where = "" if name is not NULL else f" (position {position + 1})"
-    raise TypeError(f"{op.name}(): argument '{parameter}'{where} must be {annotation.partition(' ')[0]}, not {type(value).__name__}")
+    raise TypeError(f"{name_in_messages(op.name)}(): argument '{parameter}'{where} must be {annotation.partition(' ')[0]}, not "
+                    f"{type(value).__name__}")
 
 
 cdef object explain_failure(object name, object error, object arguments, object keywords):

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import cygrad as cg
 from cygrad._core.levels.batches import special_tensors
 from cygrad._kernels.system.threads import thread_report
 
@@ -24,6 +25,11 @@ def pytest_runtest_call(item):
     """Collect the garbage of earlier tests, before a test that counts memory."""
     if "live_bytes" in item.function.__code__.co_names:
         gc.collect()
+
+
+@pytest.fixture
+def x():
+    return cg.tensor([1.0, 2.0], requires_grad=True)
 
 
 @pytest.fixture

@@ -7,12 +7,6 @@ import pytest
 import cygrad as cg
 from cygrad import autograd
 
-
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 

@@ -10,12 +10,6 @@ import pytest
 import cygrad as cg
 from cygrad import autograd
 
-
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 # ----- The package -----
 
 NAMES = {

@@ -9,11 +9,6 @@ from cygrad.autograd import Function
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 def function(forward, backward=lambda ctx, gradient: gradient):
     return type("Foo", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 

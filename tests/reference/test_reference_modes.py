@@ -11,11 +11,6 @@ from cygrad import autograd
 from cygrad.autograd import Function
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 def decorated(mode):
     @mode
     def double(tensor):

@@ -8,11 +8,6 @@ from cygrad import autograd
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 # ----- grad, requires_grad, is_leaf -----
 
 

@@ -17,11 +17,6 @@ from cygrad import copying
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0, 3.0], requires_grad=True)
-
-
 class Field(cg.Tensor):
     """A subclass with attributes."""
 

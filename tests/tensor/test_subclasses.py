@@ -17,11 +17,6 @@ from cygrad._testing import live_bytes
 from cygrad.overrides import _disabled_torch_function_impl
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0, 3.0], requires_grad=True)
-
-
 class Field(cg.Tensor):
     """A subclass with attributes."""
 

@@ -149,7 +149,7 @@ cdef void reduction_task(const Plan* plan, intptr_t task) noexcept nogil:
     cdef intptr_t k, outputs = count * plan.group
     cdef const char* data = plan.source.data + offset_at(&plan.outer, outer) + first * plan.stride
     if plan.order == ROWS:
-        reduce_plan_rows(plan, data + start * plan.item_size, plan.stride, n, count, acc)
+        reduce_plan_rows(plan, data + start * plan.item_size, plan.stride if count > 1 else n * plan.item_size, n, count, acc)
     elif plan.order == COLUMNS:
         for k in range(plan.group):
             reduce_columns(plan, data + k * plan.group_stride, n, count, acc + k * plan.acc_size)
@@ -177,7 +177,7 @@ cdef void reduce_plan_rows(const Plan* plan, const char* data, intptr_t stride, 
         part = min(count, BLOCK // n) if n else count
         for i in range(part):
             plan.widen(scratch + i * length, plan.loop_size, data + i * stride, plan.item_size, n)
-        plan.row.rows[plan.dtype](scratch, length, n, part, acc)
+        plan.row.rows[plan.dtype](scratch, length if part > 1 else 0, n, part, acc)
         data += part * stride
         acc += part * plan.acc_size
         count -= part

@@ -61,6 +61,7 @@ CG_INLINE T CG_ROW(long)(const X *v, const X *w, intptr_t n, const int lanes, co
     return left ? CG_FN(join)(acc, CG_ROW(few)(v + whole, w + whole, left)) : acc;
 }
 
+/* A single row with a stride is followed by others; a fetch behind a block on the stack would meet pages that nothing has touched. */
 CG_INLINE void CG_ROW(reduce)(const char *p, const char *other, intptr_t stride, intptr_t n, intptr_t count, T *out) {
 #define CG_ROWS(value)                                                                                           \
     for (intptr_t i = 0; i < count; i++) {                                                                       \
@@ -68,7 +69,7 @@ CG_INLINE void CG_ROW(reduce)(const char *p, const char *other, intptr_t stride,
     }
     if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_ROW(few)(v, w, n))
     else if (sizeof(X) >= 4 && n < CG_REDUCTION_LONG) CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY / 4, 0))
-    else CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY, n == CG_REDUCTION_BLOCK))
+    else CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY, stride && n == CG_REDUCTION_BLOCK))
 #undef CG_ROWS
 }
 #undef CG_ROW

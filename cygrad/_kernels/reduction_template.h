@@ -125,7 +125,7 @@ void CG_FN(products)(const char *p, const char *other, intptr_t stride, intptr_t
                 X own[CG_LANES], x[CG_LANES];                                                                 \
                 for (int k = 0; k < CG_LANES; k++) own[k] = BLOCK_START;                                      \
                 for (intptr_t start = half; start < n; start += 2 * CG_LANES) {                               \
-                    CG_FETCH(v + start, CG_LANES * (int)sizeof(*v));                                          \
+                    if (stride) CG_FETCH(v + start, CG_LANES * (int)sizeof(*v));                              \
                     for (int k = 0; k < CG_LANES; k += CG_NARROW_LANES) widen_##format(x + k, v + start + k); \
                     _Pragma("omp simd") for (int k = 0; k < CG_LANES; k++) own[k] = CG_FN(own)(own[k], x[k]); \
                 }                                                                                             \

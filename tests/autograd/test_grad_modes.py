@@ -18,6 +18,11 @@ def enabled_before_and_after():
     assert enabled
 
 
+@pytest.fixture
+def x():
+    return cg.ones(2, requires_grad=True)
+
+
 MODES = {
     "no_grad": (cg.no_grad, False),
     "enable_grad": (cg.enable_grad, True),

@@ -2,19 +2,19 @@
 """Formulas of maps and reductions over some dims, computed tile by tile where they are not recorded."""
 cimport cython
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
 
 from cygrad._core.compute.deferred cimport note_thread
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, settled_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, needs_grad, settled_address
 from cygrad._core.levels.observers cimport profiling_threads, special_tensors
 from cygrad._core.memory.sizes cimport wrap_dim
-from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, Operand, cast, cg_is_floating_point, cg_itemsize,
-                                                  cg_loops_of, cg_number, elementwise_kernel)
+from cygrad._core.operands.operands cimport RELEASE_GIL, is_one_number, shape_is
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, cast, cg_is_floating_point, cg_loops_of, cg_number,
+                                                  elementwise_kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
-from cygrad._kernels.drivers.tile_steps cimport MAX_SLOTS, MAX_STEPS, Step, Tiles
-from cygrad._kernels.drivers.tiles cimport choose_tile_size, run_tiles
+from cygrad._kernels.programs.cuts cimport Cut, begin_cut
+from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program, Slot, Step
+from cygrad._kernels.programs.tiles cimport choose_cut, run_cut
 
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE
@@ -39,7 +39,7 @@ cdef class Steps:
     cdef int slot_dtypes[MAX_SLOTS]
     cdef bint reduced[MAX_SLOTS]
     cdef double numbers[MAX_SLOTS]
-    cdef int slot_count, step_count, result, cost, itemsize
+    cdef int slot_count, step_count, result, cost
 
     def __cinit__(self, list slots not None, list steps not None, int result):
         cdef Step* step
@@ -52,14 +52,12 @@ cdef class Steps:
             self.numbers[k] = 0 if number is None else number
             self.slot_dtypes[k] = FLOATING if dtype is None else dtype_by_name[dtype].number
             self.reduced[k] = is_reduced
-            if dtype is not None:
-                self.itemsize = max(self.itemsize, cg_itemsize[self.slot_dtypes[k]])
         for k, (name, reduces, joined, dtype, masks, slots) in enumerate(steps):
             step = &self.steps[k]
             step.dtype, step.masks, step.inputs = FLOATING if dtype is None else dtype_by_name[dtype].number, masks, <int>len(slots) - 1
             for j in range(step.inputs + 1):
                 step.slots[j] = slots[j]
-            step.kernel, step.reduction, step.shifted, step.joined = NULL, NULL, NULL, joined
+            step.kernel, step.reduction, step.shifted, step.params, step.joined = NULL, NULL, NULL, NULL, joined
             if reduces:
                 step.reduction = reduction(name)
             else:
@@ -69,70 +67,60 @@ cdef class Steps:
 
     cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* is_reduced):
         """Compute the formula; None where its reductions are too large for a tile."""
-        cdef Tiles tiles
-        cdef Operand* array
+        cdef Program program
+        cdef Cut cut
+        cdef Slot* slot
         cdef cg_number numbers[MAX_SLOTS]
         cdef intptr_t shapes[2][MAX_DIMS]   # of the tensors, and of reduced slots
         cdef intptr_t needed
-        cdef int d, k, ndim = first.ndim
+        cdef int d, k, ndim = first.ndim, loops = cg_loops_of[first.dtype_nr]
         cdef TensorImpl result = None, memory, tensor
-        cdef char* address
+        cdef char* own
         cdef double number
         cdef bint succeeded
         cdef list storages = []
-        tiles.ndim, tiles.step_count, tiles.slot_count, tiles.cost = ndim, self.step_count, self.slot_count, self.cost
-        tiles.result = self.result
+        program.ndim, program.step_count, program.slot_count, program.cost = ndim, self.step_count, self.slot_count, self.cost
+        program.total = first.count
         for d in range(ndim):
-            tiles.shape[d] = shapes[0][d] = first.sizes[d]
-            tiles.is_reduced[d], shapes[1][d] = is_reduced[d], 1 if is_reduced[d] else first.sizes[d]
-        tiles.itemsize = max(self.itemsize, cg_itemsize[cg_loops_of[first.dtype_nr]])
+            program.shape[d] = shapes[0][d] = first.sizes[d]
+            program.is_reduced[d], shapes[1][d] = is_reduced[d], 1 if is_reduced[d] else first.sizes[d]
         for k in range(self.step_count):
-            tiles.steps[k] = self.steps[k]
-            if tiles.steps[k].dtype == FLOATING:
-                tiles.steps[k].dtype = cg_loops_of[first.dtype_nr]
+            program.steps[k] = self.steps[k]
+            if program.steps[k].dtype == FLOATING:
+                program.steps[k].dtype = loops
         for k in range(self.slot_count):
-            array = &tiles.slots[k].array
-            tiles.slots[k].reduced = self.reduced[k]
-            array.data, array.padded = NULL, False
-            array.dtype = cg_loops_of[first.dtype_nr] if self.slot_dtypes[k] == FLOATING else self.slot_dtypes[k]
+            slot = &program.slots[k]
+            slot.data, slot.number, slot.padded, slot.reduced = NULL, False, False, self.reduced[k]
+            slot.dtype = loops if self.slot_dtypes[k] == FLOATING else self.slot_dtypes[k]
             if k == self.result:
                 if self.slot_dtypes[k] == FLOATING:
-                    array.dtype = first.dtype_nr        # rounded once
-                result = empty(array.dtype, ndim, shapes[self.reduced[k]])
-                fill_operand(array, result, result.dtype_nr, ndim, first.sizes)
+                    slot.dtype = first.dtype_nr         # rounded once
+                result = empty(slot.dtype, ndim, shapes[self.reduced[k]])
+                slot.data, slot.padded = settled_address(result), result.storage.padded
             elif self.sources[k] >= 0 and isinstance(inputs[self.sources[k]], TensorImpl):
                 tensor = <TensorImpl>inputs[self.sources[k]]
                 storages.append(tensor.storage)     # other threads may give the tensor other memory meanwhile
-                fill_operand(array, tensor, tensor.dtype_nr, ndim, first.sizes)
+                slot.data, slot.padded, slot.dtype = address(tensor), tensor.storage.padded, tensor.dtype_nr
+                slot.number = is_one_number(tensor)
             elif self.sources[k] != COMPUTED:
                 number = self.numbers[k] if self.sources[k] == NUMBER else inputs[self.sources[k]]
-                cast(CG_FLOAT64, array.dtype)(<char*>&numbers[k], 0, <char*>&number, 0, 1)
-                array.data = <char*>&numbers[k]
-                memset(array.strides, 0, ndim * sizeof(intptr_t))
-        if not choose_tile_size(&tiles):
+                cast(CG_FLOAT64, slot.dtype)(<char*>&numbers[k], 0, <char*>&number, 0, 1)
+                slot.data, slot.number = <char*>&numbers[k], True
+        begin_cut(&cut, &program, self.result)
+        if not choose_cut(&cut):
             return None
-        needed = tiles.threads * tiles.slot_count * tiles.slot_bytes
+        needed = cut.threads * program.slot_count * cut.slot_bytes
         memory = empty(CG_BOOL, 1, &needed)
-        address = settled_address(memory)
+        own = settled_address(memory)
         if first.count >= RELEASE_GIL:
             note_thread()
             with nogil:
-                succeeded = run_tiles(&tiles, address)
+                succeeded = run_cut(&cut, own)
         else:
-            succeeded = run_tiles(&tiles, address)
+            succeeded = run_cut(&cut, own)
         if not succeeded:
             raise MemoryError("no memory for partial results")
         return result
-
-
-cdef bint is_plain(TensorImpl tensor) noexcept:
-    """Say whether a tensor is row-major, or one number in every place."""
-    cdef int d
-    if not tensor.flags & CONTIGUOUS:
-        for d in range(tensor.ndim):
-            if tensor.strides[d] and tensor.sizes[d] > 1:
-                return False
-    return True
 
 
 @cython.final
@@ -182,7 +170,8 @@ cdef class Tiled:
                 key += 2
                 continue
             tensor = <TensorImpl>arguments[k]
-            if tensor.dtype_nr != first.dtype_nr or grad_mode()[0] and needs_grad(tensor) or not is_plain(tensor):
+            if tensor.dtype_nr != first.dtype_nr or grad_mode()[0] and needs_grad(tensor) or not (
+                    tensor.flags & CONTIGUOUS or is_one_number(tensor)):
                 return None
             if not shape_is(tensor, first.ndim, first.sizes):
                 if not shape_is(tensor, first.ndim, reduced):

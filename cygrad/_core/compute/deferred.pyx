@@ -3,16 +3,17 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport intptr_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 cimport cygrad._core.memory.storage as memory
-from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
+from cygrad._core.graph.tensor cimport SAVED, TensorImpl, empty_like
 from cygrad._core.memory.storage cimport Storage, settle
 from cygrad._core.memory.upward cimport forget_function, upward
-from cygrad._core.operands.operands cimport Value
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize, cg_loops_of, cg_number
-from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
-from cygrad._kernels.drivers.reduction cimport reduce_program
+from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_loops_of, cg_number, takes_numbers
+from cygrad._kernels.programs.blocks cimport reduce_program, run_program
+from cygrad._kernels.programs.planning cimport mark_needed
+from cygrad._kernels.programs.steps cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, begin_map, begin_program, output_of
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
@@ -56,23 +57,20 @@ cdef void note_thread() noexcept:
 cdef bint may_be_pending(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
     """Return True if operands are dense, of one shape (of `first`, if given) and dtype, and no other library can write into them."""
     cdef TensorImpl tensor
-    cdef int k
+    cdef int k, numbers = 0
     if cg_loops_of[dtype] != dtype:
         return False
     for k in range(count):
         if values[k].tensor is NULL:
-            if kernel.blocked[dtype] or count != 2:
-                return False
+            numbers += 1
             continue
         tensor = <TensorImpl>values[k].tensor
         if first is None:
             first = tensor
-        if tensor.count < smallest or not tensor.flags & CONTIGUOUS or tensor.dtype_nr != dtype:
+        if tensor.count < smallest or not fits_loop(tensor, dtype) or tensor.storage.exports or not same_shape(tensor, first):
             return False
-        if tensor.ndim != first.ndim or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0:
-            return False
-        if not tensor.storage.padded or tensor.storage.exports:
-            return False
+    if not takes_numbers(kernel, dtype, count, numbers):
+        return False
     if first is None:
         return False
     note_thread()
@@ -91,26 +89,27 @@ cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count,
     # A garbage collection may have run, and with it anything: operands may be in an array's reach now, or have another shape.
     if not may_be_pending(kernel, dtype, count, values, result):
         return None
-    if memory.pending_count and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
+    if memory.pending_count and (program.steps[0].dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
                                  or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
         settle()
     if not memory.pending_count:
-        program.dtype, program.total, program.cost = dtype, result.count, 0
+        begin_program(&program, result.count)
     step = &program.steps[program.step_count]
-    step.kernel, step.inputs, step.params = kernel, count, NULL
+    begin_map(step, kernel, dtype, NULL)
+    step.inputs = count
     for k in range(count):
         known = program.slot_count
         if values[k].tensor is NULL:
             constants[known] = values[k].number
-            step.slots[k] = add_array(&program, <char*>&constants[known], 0)
+            step.slots[k] = add_array(&program, <char*>&constants[known], dtype, True)
             continue
         tensor = <TensorImpl>values[k].tensor
-        step.slots[k] = add_array(&program, tensor.unsettled, cg_itemsize[dtype])
+        step.slots[k] = add_array(&program, tensor.unsettled, dtype, False)
         if step.slots[k] == known:
             Py_INCREF(tensor.storage)
             owners[known] = <PyObject*>tensor.storage
             arrays += 1
-    slot = add_array(&program, result.unsettled, cg_itemsize[dtype])
+    slot = add_array(&program, result.unsettled, dtype, False)
     step.slots[count] = slot
     if params is not NULL:
         memcpy(parameters[slot], params, sizeof(parameters[0]))
@@ -128,16 +127,11 @@ cdef void needed_steps(Program* compact) noexcept:
     """Copy the program without the steps whose results are dead."""
     cdef bint needed[MAX_SLOTS]
     cdef bint remaining[MAX_STEPS]
-    cdef const Step* step
-    cdef int k, j
+    cdef int k
     compact[0] = program
     for k in range(program.slot_count):
         needed[k] = owners[k] is not NULL and (<Storage>owners[k]).slot == k + 1
-    for k in range(program.step_count - 1, -1, -1):
-        step = &program.steps[k]
-        remaining[k] = needed[step.slots[step.inputs]]
-        for j in range(step.inputs):
-            needed[step.slots[j]] = needed[step.slots[j]] or remaining[k]
+    mark_needed(&program, program.step_count, NULL, needed, remaining)
     compact.step_count = 0
     for k in range(program.step_count):
         if remaining[k]:
@@ -196,7 +190,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, char* outp
     cdef Program compact
     cdef int slot = x.storage.slot - 1, k
     if (slot < 0 or slot == reduced_slot or x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1      # another has saved or shares it
-            or program.slots[slot].data != x.unsettled or program.total != x.count or program.dtype != x.dtype_nr):
+            or program.slots[slot].data != x.unsettled or program.total != x.count or program.slots[slot].dtype != x.dtype_nr):
         return False
     needed_steps(&compact)
     if reduce_program(reduction, &compact, slot, output):
@@ -216,7 +210,7 @@ cdef void drop_computed_steps() noexcept:
     cdef int k, output, remaining = 0
     for k in range(program.step_count):
         step = &program.steps[k]
-        output = step.slots[step.inputs]
+        output = output_of(step)
         if owners[output] is not NULL and (<Storage>owners[output]).slot == 0:
             continue
         program.steps[remaining] = step[0]

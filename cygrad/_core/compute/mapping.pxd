@@ -5,9 +5,9 @@ The GIL is released for large results only that no other thread can see. Needs t
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, settled_address
-from cygrad._core.operands.operands cimport Value, same_shape
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel
+from cygrad._core.graph.tensor cimport TensorImpl, address, empty_like, settled_address
+from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel, takes_numbers
 cdef enum:
     PARTS = 8               # the bit of the first operand that is real beside complex numbers
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
@@ -19,16 +19,10 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
     if first is NULL or count > 2 or kernel.loops[dtype] is NULL:
         return False
     if second is NULL:
-        if kernel.blocked[dtype]:
+        if not takes_numbers(kernel, dtype, 2, 1):
             return False
         second = first
-    if not (<TensorImpl>first).flags & (<TensorImpl>second).flags & CONTIGUOUS:
-        return False
-    if (<TensorImpl>first).dtype_nr != dtype or (<TensorImpl>second).dtype_nr != dtype:
-        return False
-    if (<TensorImpl>first).count >= SMALL_COUNT:
-        return False
-    if not (<TensorImpl>first).storage.padded or not (<TensorImpl>second).storage.padded:
+    if (<TensorImpl>first).count >= SMALL_COUNT or not fits_loop(<TensorImpl>first, dtype) or not fits_loop(<TensorImpl>second, dtype):
         return False
     return first == second or same_shape(<TensorImpl>first, <TensorImpl>second)
 

@@ -13,9 +13,12 @@ from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, Node, RESULT, leaf_of
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address
 from cygrad._core.levels.observers cimport profiling_threads, special_tensors
-from cygrad._core.operands.operands cimport same_shape
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of
-from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, run_program
+from cygrad._core.operands.operands cimport fits_loop, is_one_number, same_shape
+from cygrad._kernels.drivers.elementwise cimport cg_loops_of, takes_numbers
+from cygrad._kernels.programs.blocks cimport run_program
+from cygrad._kernels.programs.planning cimport last_reader
+from cygrad._kernels.programs.steps cimport (LARGE, MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, begin_map,
+                                             begin_program, output_of)
 
 cdef enum:
     MAX_NODES = 12          # a signal is answered between chains
@@ -26,6 +29,7 @@ cdef enum:
 cdef class Chain:
     """A program, while the engine gathers its nodes; slot 0 is the gradient it starts from."""
     cdef Program program
+    cdef int dtype
     cdef Py_ssize_t nodes[MAX_NODES]        # states
     cdef int node_count
     cdef bint gradient_is_unshared           # the gradient that the chain starts from has no other reference
@@ -44,7 +48,7 @@ cdef class Chain:
         cdef Py_ssize_t next
         cdef int k, output_nr, out
         node = <ElementwiseNode>run.states[index].node
-        if not self.fits(node, self.program.slots[slot].stride == 0):
+        if not self.fits(node, self.program.slots[slot].number):
             return False
         op = <Row>node.op
         self.nodes[self.node_count] = index
@@ -70,32 +74,30 @@ cdef class Chain:
         cdef Row op = <Row>node.op
         cdef TensorImpl saved
         cdef object value
-        cdef int k, j, inputs
+        cdef int k, j, numbers
         if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED)
-                or node.dtype != self.program.dtype or op.masks or self.node_count == MAX_NODES
+                or node.dtype != self.dtype or op.masks or self.node_count == MAX_NODES
                 or self.program.step_count + op.arity > MAX_STEPS or self.program.slot_count + op.arity * SLOTS > MAX_SLOTS):
             return False
         for k in range(op.arity):
             if (node.next0 if k == 0 else node.next1 if k == 1 else node.next2) is None:
                 continue
-            if node.input_dtypes[k] != self.program.dtype:
+            if node.input_dtypes[k] != self.dtype:
                 return False
             if op.partial_form[k] != KERNEL:
                 continue
-            inputs = op.partial_kernel[k].inputs
+            numbers = 1 if one_number else 0
             for j in range(RESULT + 1):
                 if not op.partial_reads[k] >> j & 1:
                     continue
                 value = node.saved_value(j)
-                if value is None:        # a number, which a loop of two inputs takes
-                    if inputs != 2 or op.partial_kernel[k].blocked[self.program.dtype] or one_number:
-                        return False
+                if value is None:
+                    numbers += 1
                     continue
                 saved = <TensorImpl>value
-                if (saved.count != self.program.total or saved.dtype_nr != self.program.dtype or not saved.flags & CONTIGUOUS
-                        or not saved.storage.padded):
+                if saved.count != self.program.total or not fits_loop(saved, self.dtype):
                     return False
-            if one_number and (inputs != 2 or op.partial_kernel[k].blocked[self.program.dtype]):
+            if not takes_numbers(op.partial_kernel[k], self.dtype, op.partial_kernel[k].inputs, numbers):
                 return False
         return True
 
@@ -104,20 +106,20 @@ cdef class Chain:
         cdef Step* step = &self.program.steps[self.program.step_count]
         cdef TensorImpl saved
         cdef int j
-        step.kernel, step.inputs, step.slots[0] = op.partial_kernel[k], 1, slot
-        step.params = node.constants if op.params else NULL
+        begin_map(step, op.partial_kernel[k], self.dtype, node.constants if op.params else NULL)
+        step.inputs, step.slots[0] = 1, slot
         for j in range(RESULT + 1):
             if not op.partial_reads[k] >> j & 1:
                 continue
             saved = node.unpack(j)
             if saved is None:
-                step.slots[step.inputs] = add_array(&self.program, <char*>&node.scalars[j], 0)
+                step.slots[step.inputs] = add_array(&self.program, <char*>&node.scalars[j], self.dtype, True)
             else:
                 self.alive.append(saved)
                 self.alive.append(saved.storage)        # other threads may give a tensor other memory meanwhile
-                step.slots[step.inputs] = add_array(&self.program, settled_address(saved), cg_itemsize[self.program.dtype])
+                step.slots[step.inputs] = add_array(&self.program, settled_address(saved), self.dtype, False)
             step.inputs += 1
-        step.slots[step.inputs] = add_block(&self.program)
+        step.slots[step.inputs] = add_block(&self.program, self.dtype)
         self.program.step_count += 1
         return step.slots[step.inputs]
 
@@ -193,19 +195,19 @@ cdef class Chain:
 
     cdef int slot_of_array(self, TensorImpl old, TensorImpl g) except -2:
         """Return the slot of a gradient that was gathered before, NONE where it is not like the chain's."""
-        if (self.program.slot_count + 2 > MAX_SLOTS or not same_shape(old, g) or old.dtype_nr != self.program.dtype
-                or not old.flags & CONTIGUOUS or not old.storage.padded):
+        if self.program.slot_count + 2 > MAX_SLOTS or not same_shape(old, g) or not fits_loop(old, self.dtype):
             return NONE
-        return add_array(&self.program, address(old), cg_itemsize[self.program.dtype])
+        return add_array(&self.program, address(old), self.dtype, False)
 
     cdef int add_sum(self, int a, int b) noexcept:
         """Add the loop of a sum and return the slot of its output, NONE where there is no room, or nothing but numbers."""
         cdef Step* step = &self.program.steps[self.program.step_count]
         if (a == NONE or self.program.step_count == MAX_STEPS or self.program.slot_count + 2 > MAX_SLOTS
-                or self.program.slots[a].stride == 0 and self.program.slots[b].stride == 0):
+                or self.program.slots[a].number and self.program.slots[b].number):
             return NONE
-        step.kernel, step.inputs, step.params = add.kernel, 2, NULL
-        step.slots[0], step.slots[1], step.slots[2] = a, b, add_block(&self.program)
+        begin_map(step, add.kernel, self.dtype, NULL)
+        step.inputs = 2
+        step.slots[0], step.slots[1], step.slots[2] = a, b, add_block(&self.program, self.dtype)
         self.program.step_count += 1
         return step.slots[2]
 
@@ -227,11 +229,12 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     g = <TensorImpl>state.single
     if cg_loops_of[g.dtype_nr] != g.dtype_nr:
         return False
-    chain.program.dtype, chain.program.total = g.dtype_nr, g.count
+    chain.dtype = g.dtype_nr
+    begin_program(&chain.program, g.count)
     chain.wholes, chain.outgoing, chain.gathered, chain.skipped, chain.alive = {0: g}, [], {}, [], [g.storage]
-    if not g.flags & CONTIGUOUS and not is_one_number(g) or g.flags & CONTIGUOUS and not g.storage.padded:
+    if not fits_loop(g, g.dtype_nr) and (g.flags & CONTIGUOUS or not is_one_number(g)):
         return False
-    add_array(&chain.program, address(g), cg_itemsize[g.dtype_nr] if g.flags & CONTIGUOUS else 0)
+    add_array(&chain.program, address(g), g.dtype_nr, not g.flags & CONTIGUOUS)
     if not chain.add_node(run, index, 0):
         return False
     chain.follow(run)
@@ -265,32 +268,16 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     return True
 
 
-cdef bint is_one_number(TensorImpl g) noexcept:
-    """Say whether all elements are the same one, as in the gradient of a sum."""
-    cdef int d
-    for d in range(g.ndim):
-        if g.strides[d] and g.sizes[d] > 1:
-            return False
-    return True
-
-
 cdef int assign(Run* run, Chain chain, TensorImpl g) except -1:
     """Give whole arrays to the gradients that leave the chain: a gathered gradient without other references is added to in place, and
     the last of the others may take the memory of the gradient the chain starts from."""
     cdef set leaving = {slot for _, _, slot in chain.outgoing}
     cdef Program* program = &chain.program
-    cdef Step* step
     cdef PyObject* old
-    cdef int j, k, slot, last = -1
-    cdef bint gradient_is_unshared = chain.gradient_is_unshared and 0 not in leaving and program.slots[0].stride != 0
-    for k in range(program.step_count):
-        step = &program.steps[k]
-        for j in range(step.inputs):
-            if step.slots[j] == 0:
-                last = k
+    cdef int k, slot, last = last_reader(&chain.program, 0, 0, chain.program.step_count)
+    cdef bint gradient_is_unshared = chain.gradient_is_unshared and 0 not in leaving and not program.slots[0].number
     for k in range(program.step_count - 1, -1, -1):
-        step = &program.steps[k]
-        slot = step.slots[step.inputs]
+        slot = output_of(&program.steps[k])
         if slot not in leaving:
             continue
         old = NULL
@@ -303,6 +290,6 @@ cdef int assign(Run* run, Chain chain, TensorImpl g) except -1:
             gradient_is_unshared = False
             chain.wholes[slot] = g
         else:
-            chain.wholes[slot] = empty_like(g, program.dtype)
+            chain.wholes[slot] = empty_like(g, chain.dtype)
         program.slots[slot].data = settled_address(<TensorImpl>chain.wholes[slot])
     return 0

@@ -17,7 +17,7 @@ from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
-from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense, same_shape, shape_is
+from cygrad._core.operands.operands cimport copy_into, copy_of, fits_loop, is_dense, same_shape, shape_is
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 from cygrad._kernels.drivers.packing cimport zero_dense
 
@@ -125,8 +125,8 @@ cdef int add_to(TensorImpl part, TensorImpl g, bint fresh) except -1:
 
 cdef inline bint is_small_run(TensorImpl whole, TensorImpl g) noexcept:
     """Say whether a gradient is small, and it and the whole lie row-major: no driver need be asked, nor a view be made."""
-    return (g.count < SMALL_COUNT and whole.flags & g.flags & CONTIGUOUS and not (whole.flags | g.flags) & BATCHED
-            and g.storage.padded and add.kernel.loops[g.dtype_nr] is not NULL and not add.kernel.blocked[g.dtype_nr])
+    return (g.count < SMALL_COUNT and fits_loop(g, g.dtype_nr) and whole.flags & CONTIGUOUS and not (whole.flags | g.flags) & BATCHED
+            and add.kernel.loops[g.dtype_nr] is not NULL and not add.kernel.blocked[g.dtype_nr])
 
 
 cdef int add_run(TensorImpl whole, intptr_t start, TensorImpl g, bint fresh) except -1:

@@ -5,7 +5,7 @@ Code that writes into a tensor calls check_in_place (of `inplace`) or check_out 
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl
 from cygrad._kernels.drivers.elementwise cimport Operand, cg_number
 
 cdef enum:
@@ -47,3 +47,9 @@ cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count,
 cdef TensorImpl tensor_of_number(const void* number, int dtype)
 cdef TensorImpl number_tensor(const Value* value, int dtype)
 cdef bint is_dense(TensorImpl tensor) noexcept
+# All elements are the same one, as in the gradient of a sum.
+cdef bint is_one_number(TensorImpl tensor) noexcept
+
+cdef inline bint fits_loop(TensorImpl tensor, int dtype) noexcept:
+    """Return True if loops of a dtype take a tensor as it lies: row-major, and memory after its end may be read."""
+    return tensor.dtype_nr == dtype and tensor.flags & CONTIGUOUS and tensor.storage.padded

@@ -332,6 +332,14 @@ cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int 
         operand.strides[offset + d] = 0 if tensor.sizes[d] == 1 else tensor.strides[d] * size
 
 
+cdef bint is_one_number(TensorImpl tensor) noexcept:
+    cdef int d
+    for d in range(tensor.ndim):
+        if tensor.strides[d] and tensor.sizes[d] > 1:
+            return False
+    return True
+
+
 cdef bint is_dense(TensorImpl tensor) noexcept:
     """Say whether the elements fill a block of memory, each once, in some order of the dims."""
     cdef intptr_t expected = 1

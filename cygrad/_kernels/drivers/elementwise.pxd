@@ -51,6 +51,10 @@ cdef enum:
     MAX_OPERANDS = 6    # inputs and the output of one kernel
     MAX_PARAMS = 3      # numbers that a row takes besides
 
+# A number is read in place by an exact loop, as one of two inputs. Vector mathematics reads whole vectors.
+cdef inline bint takes_numbers(const cg_kernel* kernel, int dtype, int inputs, int numbers) noexcept nogil:
+    return numbers == 0 or numbers == 1 and inputs == 2 and not kernel.blocked[dtype]
+
 cdef const cg_kernel* elementwise_kernel(str name) except NULL
 cdef int block_bytes(int dtype) noexcept nogil  # of a number in a blocked loop
 # `fresh`: the output is new, padded memory, so loops may run over its end.

@@ -195,7 +195,8 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     cdef int sizes[MAX_OPERANDS]
     cdef int k, output = count - 1, lanes = block_bytes(dtype) // cg_itemsize[dtype]
     cdef intptr_t n
-    cdef bint blocked = kernel.blocked[dtype], scalar = count != 3 or blocked, overrun
+    cdef bint blocked = kernel.blocked[dtype], overrun
+    cdef int numbers = 0        # that the loop reads in place
     cdef cg_loop loop = kernel.loops[dtype]
     for k in range(output):     # an operand that is read before it is overwritten is in the cache
         stream = stream and operands[k].data != operands[output].data
@@ -205,9 +206,10 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     overrun = states[output].traversal == PACKED or fresh and states[output].outer == 0
     for k in range(count):
         if k != output:
-            begin(&states[k], &operands[k], ndim, shape, start, lanes if blocked or stream else 1, False, not scalar)
+            begin(&states[k], &operands[k], ndim, shape, start, lanes if blocked or stream else 1, False,
+                  takes_numbers(kernel, dtype, output, numbers + 1))
         states[k].block = block + k * SCRATCH
-        scalar = scalar or states[k].scalar
+        numbers += states[k].scalar
         sizes[k] = states[k].itemsize
         strides[k] = 0 if states[k].scalar else sizes[k]
         overrun = overrun and (k == output or states[k].traversal != IN_PLACE or operands[k].padded)

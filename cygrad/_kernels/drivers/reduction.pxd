@@ -5,7 +5,6 @@ The blocks depend on shape and strides alone, so the bits are the same for every
 from libc.stdint cimport intptr_t
 
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, Operand
-from cygrad._kernels.drivers.program cimport Program
 
 cdef extern from "kernels.h" nogil:
     enum:
@@ -17,13 +16,21 @@ cdef extern from "kernels.h" nogil:
         signed char acc_dtype[CG_DTYPES]
         signed char out_dtype[CG_DTYPES]
 
+# An input that has no memory: `make` fills a block with its elements from start to stop. `streams`: and writes other arrays past the
+# caches.
+cdef struct Producer:
+    void (*make)(const Producer* producer, intptr_t start, intptr_t stop, char* block) noexcept nogil
+    intptr_t total
+    int dtype, cost
+    bint streams
+
 cdef const cg_reduction* reduction(str name) except NULL
 
 # `reduced[d]` says which dims are reduced; the output is dense, of `out_dtype`, in row-major order of the kept dims. -1: out of memory.
 cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
                        int out_dtype) noexcept nogil
-# All elements of an output of a program, which is made block by block and not written to its memory; all other outputs are.
-cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
+# All elements of an input that is made block by block.
+cdef int reduce_produced(const cg_reduction* reduction, const Producer* producer, char* output) noexcept nogil
 # All of a small dense array, without the driver.
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
 # Each of at most STRIP dense rows of at most BLOCK elements, or of their products with others, without the driver; nothing is converted.

@@ -15,7 +15,6 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, CG_DTYPES, CG_LARGEST, CG_WIDENED, cast, cg_cast, cg_itemsize, cg_loops_of,
                                                   cg_number, cg_stream_end, pack)
-from cygrad._kernels.drivers.program cimport end_of_pass, run_program_part, run_pass, streams
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
 
@@ -65,13 +64,6 @@ cdef struct Dims:
     intptr_t strides[MAX_DIMS]
 
 
-cdef struct Made:
-    const Program* program
-    int first, last     # steps of the pass that makes it
-    int slot
-    bint stream
-
-
 cdef enum ReductionOrder:
     ROWS, COLUMNS, ACROSS, GATHERED
 
@@ -96,7 +88,7 @@ cdef struct Plan:
     intptr_t side       # rows that are reduced across side by side, a power of two
     intptr_t offsets[SHORT]     # of the elements of a short reduction
     Operand source      # the reduced dims as an operand, for gathering
-    const Made* produced    # the input, if it has no memory yet
+    const Producer* producer    # of an input without memory, else NULL
     char* partials
     char* output
 
@@ -157,7 +149,7 @@ cdef void reduction_task(const Plan* plan, intptr_t task) noexcept nogil:
     cdef intptr_t k, outputs = count * plan.group
     cdef const char* data = plan.source.data + offset_at(&plan.outer, outer) + first * plan.stride
     if plan.order == ROWS:
-        reduce_plan_rows(plan, data + start * plan.item_size, plan.stride, n, count, acc)
+        reduce_plan_rows(plan, data + start * plan.item_size, plan.stride if count > 1 else n * plan.item_size, n, count, acc)
     elif plan.order == COLUMNS:
         for k in range(plan.group):
             reduce_columns(plan, data + k * plan.group_stride, n, count, acc + k * plan.acc_size)
@@ -185,7 +177,7 @@ cdef void reduce_plan_rows(const Plan* plan, const char* data, intptr_t stride, 
         part = min(count, BLOCK // n) if n else count
         for i in range(part):
             plan.widen(scratch + i * length, plan.loop_size, data + i * stride, plan.item_size, n)
-        plan.row.rows[plan.dtype](scratch, length, n, part, acc)
+        plan.row.rows[plan.dtype](scratch, length if part > 1 else 0, n, part, acc)
         data += part * stride
         acc += part * plan.acc_size
         count -= part
@@ -270,9 +262,8 @@ cdef void reduce_gathered(const Plan* plan, const char* data, intptr_t start, in
     cdef Operand source = plan.source
     cdef intptr_t i
     for i in range(count):
-        if plan.produced is not NULL:
-            run_program_part(plan.produced.program, plan.produced.first, plan.produced.last, plan.produced.stream, start, start + n,
-                             plan.produced.slot, scratch)
+        if plan.producer is not NULL:
+            plan.producer.make(plan.producer, start, start + n, scratch)
         else:
             source.data = <char*>data + i * plan.stride
             pack(&source, plan.inner.ndim, plan.inner.shape, start, n, scratch)
@@ -297,32 +288,12 @@ cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, cons
     return reduce_elements(reduction, x, ndim, shape, reduced, output, out_dtype, NULL, 0)
 
 
-cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
+cdef int reduce_produced(const cg_reduction* reduction, const Producer* producer, char* output) noexcept nogil:
     cdef Operand x
-    cdef Made produced
     cdef char reduced = True
-    cdef int threads = threads_for(program.total, program.cost), first = 0, last
-    x.data, x.padded, x.dtype, x.loop_dtype, x.strides[0] = NULL, False, program.dtype, program.dtype, cg_itemsize[program.dtype]
-    produced.program, produced.slot, produced.stream = program, slot, streams(program, threads)
-    while first < program.step_count:
-        last = end_of_pass(program, first, produced.stream, slot)
-        if is_made(program, first, last, slot):
-            produced.first, produced.last = first, last
-            if reduce_elements(reduction, &x, 1, &program.total, &reduced, output, reduction.out_dtype[program.dtype], &produced,
-                               program.cost):
-                return -1
-        else:
-            run_pass(program, first, last, threads)
-        first = last
-    return 0
-
-
-cdef bint is_made(const Program* program, int first, int last, int slot) noexcept nogil:
-    cdef int k
-    for k in range(first, last):
-        if program.steps[k].slots[program.steps[k].inputs] == slot:
-            return True
-    return False
+    x.data, x.padded, x.dtype, x.loop_dtype, x.strides[0] = NULL, False, producer.dtype, producer.dtype, cg_itemsize[producer.dtype]
+    return reduce_elements(reduction, &x, 1, &producer.total, &reduced, output, reduction.out_dtype[producer.dtype], producer,
+                           producer.cost)
 
 
 cdef void choose_way(Plan* plan) noexcept nogil:
@@ -337,7 +308,7 @@ cdef void choose_way(Plan* plan) noexcept nogil:
     plan.width, plan.stride, plan.group, plan.group_stride, plan.side = 1, 0, 1, 0, 1
     cdef bint beside = outer.ndim > 0 and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.inner.ndim)
     cdef bint narrow = beside and outer.shape[outer.ndim - 1] < NARROW
-    if plan.produced is not NULL:
+    if plan.producer is not NULL:
         plan.order = GATHERED
     elif beside and not (narrow and n < SHORT):
         plan.order = ACROSS
@@ -365,12 +336,12 @@ cdef void choose_way(Plan* plan) noexcept nogil:
 
 
 cdef int reduce_elements(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-                         int out_dtype, const Made* produced, int cost) noexcept nogil:
+                         int out_dtype, const Producer* producer, int cost) noexcept nogil:
     cdef Plan plan
     cdef char stack[ON_STACK * CG_LARGEST]
     cdef int d, threads
     cdef intptr_t tasks, task, outer, chunk, c
-    plan.row, plan.dtype, plan.produced, plan.output = <const Row*>reduction, x.loop_dtype, produced, output
+    plan.row, plan.dtype, plan.producer, plan.output = <const Row*>reduction, x.loop_dtype, producer, output
     plan.source.data, plan.source.dtype, plan.source.loop_dtype, plan.source.padded = x.data, x.dtype, x.loop_dtype, x.padded
     plan.acc_size, plan.out_size = cg_itemsize[reduction.acc_dtype[plan.dtype]], cg_itemsize[out_dtype]
     plan.item_size, plan.loop_size = cg_itemsize[x.dtype], cg_itemsize[plan.dtype]
@@ -393,13 +364,13 @@ cdef int reduce_elements(const cg_reduction* reduction, Operand* x, int ndim, co
         if plan.partials is NULL:
             return -1
     tasks = plan.outer.size * plan.blocks * plan.strips
-    if produced is NULL and plan.order in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
+    if producer is NULL and plan.order in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
         cost = max(cost, COST_TRANSCENDENTAL)
     threads = threads_for(plan.outer.size * plan.width * plan.group * plan.inner.size, cost) if tasks > 1 else 1
     if threads <= 1:
         for task in range(tasks):
             reduction_task(&plan, task)
-        if produced is not NULL and produced.stream:
+        if producer is not NULL and producer.streams:
             cg_stream_end()
     else:
         chunk = (tasks + threads - 1) // threads
@@ -407,7 +378,7 @@ cdef int reduce_elements(const cg_reduction* reduction, Operand* x, int ndim, co
             note_threads(cg_team_size())
             for task in range(c * chunk, min(tasks, (c + 1) * chunk)):
                 reduction_task(&plan, task)
-            if produced is not NULL and produced.stream:
+            if producer is not NULL and producer.streams:
                 cg_stream_end()
     if plan.blocks > 1:
         for outer in prange(plan.outer.size, schedule="static", num_threads=thread_limit(),

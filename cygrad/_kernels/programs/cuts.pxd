@@ -1,29 +1,13 @@
-"""Maps and reductions of one shape as steps over slots: the types, and the decisions that tiles, rows and passes share.
+"""Cuts: how a program of maps and reductions over one set of dims is cut into parts that run one after the other.
 
-There are no tensors here. Arrays are row-major, or one number. Each step gives the bits that its own driver gives for the whole.
+Tiles are parts of the outputs; where they are some dense rows, their steps are calls of loops; where rows are longer than tiles, each
+reduction is a pass. Each step gives the bits that its own driver gives for the whole.
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loop
+from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_loop
 from cygrad._kernels.drivers.reduction cimport cg_reduction
-
-cdef enum:
-    MAX_STEPS = 16
-    MAX_SLOTS = 24
-
-cdef struct Slot:
-    Operand array       # of the whole, stride 0 where it is repeated; data NULL: a thread has memory for a tile of it
-    bint reduced        # of size 1 in the reduced dims
-
-cdef struct Step:
-    const cg_kernel* kernel         # of a map, else NULL
-    const cg_reduction* reduction
-    int dtype                       # of the loop
-    int masks                       # inputs that are read as bool (bits)
-    int inputs
-    int slots[MAX_OPERANDS]         # of the inputs, then of the output
-    bint joined                     # reads the step before, which nothing else reads, and there is a loop of both:
-    const cg_kernel* shifted        # for a map of a difference from a reduced slot; NULL for a reduction of products
+from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program
 
 # The data of running rows lie close together: the rows themselves fill the first-level cache.
 cdef struct RowSlot:
@@ -53,14 +37,9 @@ cdef struct Rows:
     RowStep steps[MAX_STEPS]
     Fetched fetched[MAX_SLOTS]
 
-cdef struct Tiles:
-    int ndim, cost, slot_count, step_count, result
-    int itemsize                    # the largest one of a slot
-    intptr_t shape[MAX_DIMS]
-    char is_reduced[MAX_DIMS]
-    Slot slots[MAX_SLOTS]
-    Step steps[MAX_STEPS]
-    # The cut, which `cut` decides.
+cdef struct Cut:
+    const Program* program
+    int result                      # the slot that leaves the program
     intptr_t row                    # elements of a row, where tiles are some rows, or by passes; else 0
     intptr_t row_count
     Rows rows                       # where tiles are some rows
@@ -74,8 +53,7 @@ cdef struct Tiles:
     intptr_t streamed               # item size above which no cache will hold the result until it is read
 
 # The elements of an output as one dense row, and how many there are; False where they are not.
-cdef bint find_rows(const Tiles* tiles, intptr_t* row, intptr_t* rows) noexcept nogil
-cdef bint is_repeated_scalar(const Tiles* tiles, const Slot* slot) noexcept nogil        # of an array: one number in every place
-cdef intptr_t streamed_above(const Tiles* tiles, intptr_t total) noexcept nogil
+cdef bint find_rows(const Program* program, intptr_t* row, intptr_t* rows) noexcept nogil
+cdef void begin_cut(Cut* cut, const Program* program, int result) noexcept nogil
 # Decide about threads, and the memory of each for a tile of some elements.
-cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogil
+cdef void provide(Cut* cut, intptr_t elements) noexcept nogil

@@ -1,7 +1,7 @@
 """Tiles: maps and reductions that run on one part of the outputs after another, so that intermediates never leave the cache."""
-from cygrad._kernels.drivers.tile_steps cimport Tiles
+from cygrad._kernels.programs.cuts cimport Cut
 
 # Cut the dims before the reduced ones into tiles; False: the reduced ones alone are too large for one, and there are no passes.
-cdef bint choose_tile_size(Tiles* tiles) noexcept nogil
+cdef bint choose_cut(Cut* cut) noexcept nogil
 # `memory`: of `threads` times the slots times `slot_bytes`. False: out of memory.
-cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil
+cdef bint run_cut(const Cut* cut, char* memory) noexcept nogil

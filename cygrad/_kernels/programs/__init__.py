@@ -1,0 +1,1 @@
+"""Broadcasting, blocks and threads around the generated loops, once per family, without the GIL. Arrays are addresses and strides."""

@@ -1,0 +1,47 @@
+# cython: cdivision=True, initializedcheck=False
+"""Lives of values, and needed steps (see planning.pxd for the contract)."""
+from cygrad._kernels.programs.steps cimport NONE, Step, output_of
+
+
+cdef int last_reader(const Program* program, int slot, int first, int last) noexcept nogil:
+    cdef int j, k
+    for k in range(last - 1, first - 1, -1):
+        for j in range(program.steps[k].inputs):
+            if program.steps[k].slots[j] == slot:
+                return k
+    return NONE
+
+
+cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil:
+    cdef int k
+    for k in range(last - 1, first - 1, -1):
+        if output_of(&program.steps[k]) == slot:
+            return k
+    return NONE
+
+
+cdef bint is_live(const Program* program, int slot, int step) noexcept nogil:
+    cdef int k, j
+    for k in range(step, program.step_count):
+        for j in range(program.steps[k].inputs):
+            if program.steps[k].slots[j] == slot:
+                return True
+        if output_of(&program.steps[k]) == slot:
+            return False
+    return False
+
+
+cdef void mark_needed(const Program* program, int last, const bint* at_hand, bint* needed, bint* marked) noexcept nogil:
+    """Go backwards: before the step that writes a slot, its value is not needed, so that slots may be written several times."""
+    cdef const Step* step
+    cdef int j, k, output
+    for k in range(last - 1, -1, -1):
+        step = &program.steps[k]
+        output = output_of(step)
+        marked[k] = needed[output] and (at_hand is NULL or not at_hand[output])
+        if not marked[k]:
+            continue
+        needed[output] = False
+        for j in range(step.inputs):
+            if at_hand is NULL or not at_hand[step.slots[j]]:
+                needed[step.slots[j]] = True

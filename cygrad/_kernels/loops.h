@@ -109,12 +109,13 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 #endif
 
 /* Between floats and 16-bit floats. `move` is widen or narrow. */
-#define CG_NARROW_CAST(name, S, D, format, move)                                                                  \
-    void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                                    \
-        intptr_t i = 0;                                                                                          \
-        if (ds == (intptr_t)sizeof(D) && ss == (intptr_t)sizeof(S))                                              \
-            for (; i + CG_NARROW_LANES <= n; i += CG_NARROW_LANES) move##_##format((D *)d + i, (const S *)s + i); \
-        for (; i < n; i++) *(D *)(d + i * ds) = move##ed_##format(*(const S *)(s + i * ss));                     \
+#define CG_NARROW_CAST(name, S, D, format, move)                                             \
+    void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                \
+        intptr_t i = 0;                                                                      \
+        if (ds == (intptr_t)sizeof(D) && ss == (intptr_t)sizeof(S))                          \
+            for (; i + CG_NARROW_LANES(format) <= n; i += CG_NARROW_LANES(format))           \
+                move##_##format((D *)d + i, (const S *)s + i);                               \
+        for (; i < n; i++) *(D *)(d + i * ds) = move##ed_##format(*(const S *)(s + i * ss)); \
     }
 
 /* A dtype without a conversion of its own goes by way of another dtype of some bytes, as in torch. */

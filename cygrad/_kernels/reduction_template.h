@@ -116,32 +116,32 @@ void CG_FN(products)(const char *p, const char *other, intptr_t stride, intptr_t
 
 /* Whole blocks of numbers of 16 bits, converted in registers: half of the lanes after the other, as many as there are registers for. */
 #if defined(CG_NARROW_LOOPS) && defined(NARROW)
-#define CG_NARROW_ROWS(name, format)                                                                          \
-    void name(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {                          \
-        for (intptr_t i = 0; i < count; i++) {                                                                \
-            const cg_##format *const v = (const cg_##format *)(p + i * stride);                               \
-            X a[2 * CG_LANES];                                                                                \
-            for (int half = 0; half < 2 * CG_LANES; half += CG_LANES) {                                       \
-                X own[CG_LANES], x[CG_LANES];                                                                 \
-                for (int k = 0; k < CG_LANES; k++) own[k] = BLOCK_START;                                      \
-                for (intptr_t start = half; start < n; start += 2 * CG_LANES) {                               \
-                    if (stride) CG_FETCH(v + start, CG_LANES * (int)sizeof(*v));                              \
-                    for (int k = 0; k < CG_LANES; k += CG_NARROW_LANES) widen_##format(x + k, v + start + k); \
-                    _Pragma("omp simd") for (int k = 0; k < CG_LANES; k++) own[k] = CG_FN(own)(own[k], x[k]); \
-                }                                                                                             \
-                memcpy(a + half, own, sizeof(own));                                                           \
-            }                                                                                                 \
-            T acc = CG_FN(tree)(a, CG_MANY);                                                                  \
-            if (!CG_FINITE(acc)) {                                                                           \
-                acc = START;                                                                                  \
-                for (intptr_t start = 0; start < n; start += CG_NARROW_LANES) {                               \
-                    X x[CG_NARROW_LANES];                                                                     \
-                    widen_##format(x, v + start);                                                             \
-                    for (int k = 0; k < CG_NARROW_LANES; k++) acc = CG_FN(step)(acc, x[k]);                   \
-                }                                                                                             \
-            }                                                                                                 \
-            ((T *)q)[i] = acc;                                                                                \
-        }                                                                                                     \
+#define CG_NARROW_ROWS(name, format)                                                                                  \
+    void name(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {                                  \
+        for (intptr_t i = 0; i < count; i++) {                                                                        \
+            const cg_##format *const v = (const cg_##format *)(p + i * stride);                                       \
+            X a[2 * CG_LANES];                                                                                        \
+            for (int half = 0; half < 2 * CG_LANES; half += CG_LANES) {                                               \
+                X own[CG_LANES], x[CG_LANES];                                                                         \
+                for (int k = 0; k < CG_LANES; k++) own[k] = BLOCK_START;                                              \
+                for (intptr_t start = half; start < n; start += 2 * CG_LANES) {                                       \
+                    if (stride) CG_FETCH(v + start, CG_LANES * (int)sizeof(*v));                                      \
+                    for (int k = 0; k < CG_LANES; k += CG_NARROW_LANES(format)) widen_##format(x + k, v + start + k); \
+                    _Pragma("omp simd") for (int k = 0; k < CG_LANES; k++) own[k] = CG_FN(own)(own[k], x[k]);         \
+                }                                                                                                     \
+                memcpy(a + half, own, sizeof(own));                                                                   \
+            }                                                                                                         \
+            T acc = CG_FN(tree)(a, CG_MANY);                                                                          \
+            if (!CG_FINITE(acc)) {                                                                                    \
+                acc = START;                                                                                          \
+                for (intptr_t start = 0; start < n; start += CG_NARROW_LANES(format)) {                               \
+                    X x[CG_NARROW_LANES(format)];                                                                     \
+                    widen_##format(x, v + start);                                                                     \
+                    for (int k = 0; k < CG_NARROW_LANES(format); k++) acc = CG_FN(step)(acc, x[k]);                   \
+                }                                                                                                     \
+            }                                                                                                         \
+            ((T *)q)[i] = acc;                                                                                        \
+        }                                                                                                             \
     }
 NARROW
 #undef CG_NARROW_ROWS

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad.ops import dtypes
 
 CHANGED = "modified by an inplace operation"
 
@@ -42,7 +43,7 @@ def test_data_that_is_no_tensor_is_refused(value):
 
 
 # ----- `.data =` of another dtype -----
-DTYPES = [cg.bool, cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64, cg.float16, cg.bfloat16, cg.float32, cg.float64]
+DTYPES = [getattr(cg, row.name) for row in dtypes.DTYPES if row.kind != "u"]      # unsigned integers have no sum
 
 
 @pytest.mark.cases("new", DTYPES)
@@ -56,7 +57,7 @@ def test_data_may_be_of_another_dtype(old, new):
     assert x.tolist() == (x + cg.zeros(6, dtype=new)).tolist() == x.numpy().tolist() == value.tolist()
     assert (view.dtype, view.tolist(), alias[1:].tolist(), (view + view).dtype) == (old, expected, expected, old)
     x.zero_()
-    assert not value.to(cg.int64).any()
+    assert not value.any()
     assert view.tolist() == expected
 
 
@@ -64,7 +65,7 @@ def test_data_may_be_of_another_dtype(old, new):
 @pytest.mark.cases("make", [lambda x: x, lambda x: x * 2, lambda x: x[1:]])
 def test_data_of_a_tensor_that_requires_a_gradient_stays_floating_point(make, new):
     tensor = make(cg.ones(3, requires_grad=True))
-    if new.is_floating_point:
+    if new.is_differentiable:
         tensor.data = cg.ones(2, dtype=new)
         assert (tensor.dtype, tensor.requires_grad) == (new, True)
     else:

@@ -18,6 +18,7 @@ import pytest
 import cygrad as cg
 from cygrad import serialization
 from cygrad._testing import fail_alloc, live_bytes
+from cygrad.ops import dtypes
 
 
 def saved(obj):
@@ -43,8 +44,7 @@ def same(a, b):
     return a == b or a != a and b != b
 
 
-DTYPES = [cg.bool, cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64, cg.float16, cg.bfloat16, cg.float32, cg.float64, cg.complex64,
-          cg.complex128]
+DTYPES = [getattr(cg, row.name) for row in dtypes.DTYPES]
 OBJECTS = [
     None, True, False, 0, -7, 10**40, 1.5, -0.0, math.inf, -math.inf, math.nan, 1 + 2j, complex(math.inf, -0.0), "", "text", "é\ud800\n\0",
     b"", b"bytes\0", cg.Size([]), cg.Size([2, 3]), cg.float64, [], (), {}, [[], ()], {"a": {}}, [cg.bool, (1, [2])],

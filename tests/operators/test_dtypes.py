@@ -46,7 +46,7 @@ def test_limits(name):
         cg.iinfo(dtype) if of_floats else cg.finfo(dtype)
 
 
-@pytest.mark.parametrize("name", [row.name for row in DTYPES if row.is_integer or row.is_floating_point and row.name != "bfloat16"])
+@pytest.mark.parametrize("name", [row.name for row in DTYPES if (row.is_integer or row.is_floating_point) and hasattr(np, row.name)])
 def test_limits_equal_numpys(name):
     if cg.zeros(0, dtype=getattr(cg, name)).is_floating_point():
         ours, theirs = cg.finfo(getattr(cg, name)), np.finfo(name)
@@ -194,7 +194,10 @@ def test_attributes(row):
     assert all(getattr(cg, alias) is dtype for alias in row.aliases)
 
 
-@pytest.mark.parametrize("name", ["complex32", "chalf", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2", "qint8", "uint4", "bits16"])
+ABSENT = ("complex32", "chalf", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2", "qint8", "uint4", "bits16")
+
+
+@pytest.mark.parametrize("name", [name for name in ABSENT if name not in NAMES])
 def test_dtypes_that_there_are_not(name):
     with pytest.raises(AttributeError, match=f"module 'cygrad' has no attribute '{name}': this dtype is not supported; there are bool, "):
         getattr(cg, name)

@@ -1,6 +1,6 @@
-/* Numbers of 16 bits, which are stored only: as floats, and back, rounded to the nearest, ties to even. NaN keeps its sign and the
- * bits there is room for, and is quiet. No branches and no `_Float16`, whose conversions are calls before F16C: the same bits on
- * every level and every architecture.
+/* Numbers of 16 bits or fewer, which are stored only: as floats, and back, rounded to the nearest, ties to even. NaN keeps its sign and
+ * the bits there is room for, and is quiet. No branches and no `_Float16`, whose conversions are calls before F16C: the same bits on
+ * every level and every architecture. Each format has its two conversions, and a line of CG_NEIGHBOURS and of CG_NARROW_VECTORS.
  */
 #ifndef CG_NARROWMATH_H
 #define CG_NARROWMATH_H
@@ -65,35 +65,36 @@ CG_INLINE cg_bfloat16 narrowed_bfloat16(float x)
 }
 
 /* The number beside x on the side of y; y where they are equal. By their bits, since floats have nearer ones. */
-#define CG_NEIGHBOURS(D, digits)                                                                              \
-    CG_EXACT_FUNCTION cg_##D nextafter_##D(cg_##D x, cg_##D y)                                                \
-    {                                                                                                         \
-        const int16_t size = x.bits & 0x7fff, other = y.bits & 0x7fff, infinity = 0x7fff >> digits << digits; \
-        const uint16_t least = (y.bits & 0x8000) | (other != 0), quiet = 1 << (digits - 1);                   \
-        const uint16_t beside = x.bits + ((size > other) | ((int16_t)(x.bits ^ y.bits) < 0) ? -1 : 1);        \
-        const uint16_t next = size == 0 ? least : x.bits == y.bits ? x.bits : beside;                         \
-        return (cg_##D){size > infinity ? x.bits | quiet : other > infinity ? y.bits | quiet : next};         \
+#define CG_NEIGHBOURS(D, width, digits)                                                                              \
+    CG_EXACT_FUNCTION cg_##D nextafter_##D(cg_##D x, cg_##D y)                                                       \
+    {                                                                                                                \
+        enum { SIGN = 1 << (width - 1), INFINITE = (SIGN - 1) >> digits << digits, QUIET = 1 << (digits - 1) };      \
+        const int##width##_t size = x.bits & (SIGN - 1), other = y.bits & (SIGN - 1);                                \
+        const uint##width##_t least = (y.bits & SIGN) | (other != 0);                                                \
+        const uint##width##_t beside = x.bits + ((size > other) | ((int##width##_t)(x.bits ^ y.bits) < 0) ? -1 : 1); \
+        const uint##width##_t next = size == 0 ? least : x.bits == y.bits ? x.bits : beside;                         \
+        return (cg_##D){size > INFINITE ? x.bits | QUIET : other > INFINITE ? y.bits | QUIET : next};                \
     }
-CG_NEIGHBOURS(float16, 10)
-CG_NEIGHBOURS(bfloat16, 7)
+CG_NEIGHBOURS(float16, 16, 10)
+CG_NEIGHBOURS(bfloat16, 16, 7)
 
 /* A vector of them, from memory into registers and back. */
-#define CG_NARROW_LANES (CG_VECTOR_BYTES / 2)
-#define CG_NARROW_VECTORS(format)                                                                                        \
-    CG_INLINE void widen_##format(float *to, const cg_##format *from) {                                                  \
-        _Pragma("omp simd") for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = widened_##format(from[k]);                 \
-    }                                                                                                                    \
-    CG_INLINE void narrow_##format(cg_##format *to, const float *from) {                                                 \
-        _Pragma("omp simd") for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = narrowed_##format(from[k]);                \
+#define CG_NARROW_LANES(format) (CG_VECTOR_BYTES / (int)sizeof(cg_##format))
+#define CG_NARROW_VECTORS(format)                                                                                 \
+    CG_INLINE void widen_##format(float *to, const cg_##format *from) {                                           \
+        _Pragma("omp simd") for (int k = 0; k < CG_NARROW_LANES(format); k++) to[k] = widened_##format(from[k]);  \
+    }                                                                                                             \
+    CG_INLINE void narrow_##format(cg_##format *to, const float *from) {                                          \
+        _Pragma("omp simd") for (int k = 0; k < CG_NARROW_LANES(format); k++) to[k] = narrowed_##format(from[k]); \
     }
 #ifdef CG_HAVE_HALF
 CG_INLINE void widen_float16(float *to, const cg_float16 *from)
 {
     for (int k = 0; k < 2; k++) {
         cg_half_vector narrow;
-        memcpy(&narrow, from + k * (CG_NARROW_LANES / 2), sizeof(narrow));
+        memcpy(&narrow, from + k * (CG_NARROW_LANES(float16) / 2), sizeof(narrow));
         const cg_wide_vector wide = CG_WIDEN(narrow);
-        memcpy(to + k * (CG_NARROW_LANES / 2), &wide, sizeof(wide));
+        memcpy(to + k * (CG_NARROW_LANES(float16) / 2), &wide, sizeof(wide));
     }
 }
 
@@ -101,9 +102,9 @@ CG_INLINE void narrow_float16(cg_float16 *to, const float *from)
 {
     for (int k = 0; k < 2; k++) {
         cg_wide_vector wide;
-        memcpy(&wide, from + k * (CG_NARROW_LANES / 2), sizeof(wide));
+        memcpy(&wide, from + k * (CG_NARROW_LANES(float16) / 2), sizeof(wide));
         const cg_half_vector narrow = CG_NARROW(wide);
-        memcpy(to + k * (CG_NARROW_LANES / 2), &narrow, sizeof(narrow));
+        memcpy(to + k * (CG_NARROW_LANES(float16) / 2), &narrow, sizeof(narrow));
     }
 }
 #else

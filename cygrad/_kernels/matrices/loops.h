@@ -18,26 +18,34 @@
 #include "kernel.h"
 #include "lapack.h"
 
-typedef void cg_triangle_solver(int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x,
-                                intptr_t ld);
+/* X(name, type, arguments): the functions of plain.h that loops call. */
+#define CG_ALGORITHMS(X)                                                                                                         \
+    X(cholesky, intptr_t, (intptr_t n, void *a, intptr_t ld))                                                                    \
+    X(lu, intptr_t, (intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots))                                             \
+    X(lower, void, (int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x,      \
+                    intptr_t ld))                                                                                                \
+    X(upper, void, (int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x,      \
+                    intptr_t ld))                                                                                                \
+    X(permute, void, (int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld))                       \
+    X(by_factors, void, (int adjoint, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right,                      \
+                         const int32_t *pivots, void *x, intptr_t ld))                                                           \
+    X(determinant, void, (intptr_t n, const char *a, intptr_t step, const int32_t *pivots, void *result, void *logarithm))       \
+    X(identity, void, (intptr_t n, void *a, intptr_t ld))                                                                        \
+    X(ldl, intptr_t, (int hermitian, intptr_t n, void *a, intptr_t ld, int32_t *pivots))                                         \
+    X(ldl_solve, void, (int hermitian, intptr_t n, intptr_t k, const void *a, intptr_t ld, const int32_t *pivots, void *x,       \
+                        intptr_t ld_x))                                                                                          \
+    X(qr, void, (intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau))                                                       \
+    X(product, void, (intptr_t m, intptr_t n, intptr_t k, void *a, intptr_t ld, const void *tau))                                \
+    X(apply, void, (int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *v, intptr_t ld, const void *tau, void *c,       \
+                    intptr_t ld_c))                                                                                              \
+    X(scale, int, (int lower, intptr_t m, intptr_t n, void *a, intptr_t ld))                                                     \
+    X(tridiagonal, void, (intptr_t n, void *a, intptr_t ld, void *tau, void *d, void *e))                                        \
+    X(bidiagonal, void, (intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau, void *rows, void *tau_rows, void *d, void *e)) \
+    X(enlarge, void, (intptr_t m, intptr_t columns, void *a, intptr_t ld, intptr_t n, const void *corner, intptr_t down))
+#define CG_FIELD_OF(name, type, arguments) type (*name) arguments;
+#define CG_FUNCTION_OF(name, type, arguments) CG_NAME(name),
 typedef struct {
-    intptr_t (*cholesky)(intptr_t n, void *a, intptr_t ld);
-    intptr_t (*lu)(intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
-    cg_triangle_solver *lower, *upper;
-    void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
-    void (*by_factors)(int adjoint, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, const int32_t *pivots, void *x,
-                       intptr_t ld);
-    void (*determinant)(intptr_t n, const char *a, intptr_t step, const int32_t *pivots, void *result, void *logarithm);
-    void (*identity)(intptr_t n, void *a, intptr_t ld);
-    intptr_t (*ldl)(int hermitian, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
-    void (*ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *a, intptr_t ld, const int32_t *pivots, void *x, intptr_t ld_x);
-    void (*qr)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau);
-    void (*product)(intptr_t m, intptr_t n, intptr_t k, void *a, intptr_t ld, const void *tau);
-    void (*apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *v, intptr_t ld, const void *tau, void *c, intptr_t ld_c);
-    int (*scale)(int lower, intptr_t m, intptr_t n, void *a, intptr_t ld);
-    void (*tridiagonal)(intptr_t n, void *a, intptr_t ld, void *tau, void *d, void *e);
-    void (*bidiagonal)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau, void *rows, void *tau_rows, void *d, void *e);
-    void (*enlarge)(intptr_t m, intptr_t columns, void *a, intptr_t ld, intptr_t n, const void *corner, intptr_t down);
+    CG_ALGORITHMS(CG_FIELD_OF)
 } cg_algorithms;
 typedef struct {
     int (*eigenvalues)(intptr_t n, intptr_t rows, void *d, void *e, void *z);

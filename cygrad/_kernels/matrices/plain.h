@@ -470,10 +470,7 @@ static void CG_NAME(enlarge)(intptr_t m, intptr_t columns, void *matrix, intptr_
         for (intptr_t i = 0; i < m; i++) CG_AT((CG_T *)matrix, ld, i, j) = (CG_REAL)(i < n && j < n ? x[i * down + j * n] : i == j);
 }
 
-static const cg_algorithms CG_NAME(algorithms) = {
-    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(lower), CG_NAME(upper), CG_NAME(permute), CG_NAME(by_factors), CG_NAME(determinant),
-    CG_NAME(identity), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply),
-    CG_NAME(scale), CG_NAME(tridiagonal), CG_NAME(bidiagonal), CG_NAME(enlarge)};
+static const cg_algorithms CG_NAME(algorithms) = {CG_ALGORITHMS(CG_FUNCTION_OF)};
 
 #if !CG_HAS_IMAGINARY
 #include "iterations.h"

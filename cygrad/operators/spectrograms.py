@@ -166,7 +166,7 @@ def _overlapping(pieces: Tensor, span: int, frames: _Frames) -> Tensor:
 
 
 def _range(span: int, frames: _Frames, center: bool, length: int | None) -> tuple[int, int]:
-    """Return the first point of the signal among those of all windows, and the number of its points there."""
+    """Return the first point of the signal among the points of all windows, and the number of its points there."""
     start = frames.size // 2 if center else 0
     count = min(span - start, span - 2 * start if length is None else length)
     if count <= 0:

@@ -31,7 +31,7 @@ def chi_square(counts, chances):
 
 
 def whole_numbers(drawn, chance, last):
-    """Return the same for numbers from 0 on; those of little chance at both ends, and beyond the last one, count together."""
+    """Return the same for numbers from 0 on; numbers of little chance at both ends count together."""
     chances = np.array([chance(n) for n in range(last + 1)])
     low, high = (int(i) for i in np.searchsorted(chances.cumsum(), [1e-3, 1 - 1e-3]))
     ends = [low, *range(low + 1, high + 1), np.inf]

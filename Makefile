@@ -18,6 +18,10 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/gaussian_process.py
 	$(RUN) examples/heat.py
 	$(RUN) examples/bundle_adjustment.py
+	$(RUN) examples/deconvolution.py
+	$(RUN) examples/outbreaks.py
+	$(RUN) examples/cooling.py
+	$(RUN) examples/registration.py
 
 test: lint check
 

@@ -902,6 +902,17 @@ def mvlgamma_(input: Tensor, p: _int) -> Tensor: ...
 def svd(
     input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None,
 ) -> SVDWithV: ...
+def stft(
+    input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None,
+    window: Tensor | None = None, center: _bool = True,
+    pad_mode: Literal['constant', 'reflect', 'replicate', 'circular'] = 'reflect', normalized: _bool = False,
+    onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None,
+) -> Tensor: ...
+def istft(
+    input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None,
+    window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None,
+    length: _int | None = None, return_complex: _bool = False,
+) -> Tensor: ...
 def split(
     input: Tensor, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, *,
     split_size: _int | Sequence[_int] | None = None, axis: _int = 0,

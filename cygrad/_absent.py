@@ -55,7 +55,6 @@ ELSEWHERE = {
     "block_until_ready": "leave it out: results are ready when they are read", "device_put": "leave it out: there is one device",
     "eig": "cygrad.linalg.eig", "symeig": "cygrad.linalg.eigh", "solve": "cygrad.linalg.solve", "lstsq": "cygrad.linalg.lstsq",
     "matrix_rank": "cygrad.linalg.matrix_rank", "profiler": "cygrad.autograd.profiler", "to_dlpack": "x.__dlpack__()",
-    "stft": "take windows by x.unfold and transform these by cygrad.fft.rfft",
 }
 
 

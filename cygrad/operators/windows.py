@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 # ----- Windows -----
 def _add_windows(whole: Tensor, g: Tensor, dim: int, size: int, step: int) -> None:
-    """Add windows where they lie, the first elements of all of them first."""
-    for place in range(size):
-        part = whole if not whole.ndim else whole[(slice(None),) * dim + (slice(place, place + (g.shape[dim] - 1) * step + 1, step),)]
-        part += g.select(-1, place)
+    """Add windows where they lie: the first elements of all of them, at most `step`, which do not overlap, then the next."""
+    for place in range(0, size, step):
+        width = min(step, size - place)
+        part = whole if not whole.ndim else whole.narrow(dim, place, (g.shape[dim] - 1) * step + width)
+        part = part.unfold(dim, width, step)
+        part += g.narrow(-1, place, width)
 
 
 @operator(windows.unfold, dinput=lambda g, shape, dim, size, step: g._sum_windows(shape, dim, size, step), into=_add_windows,

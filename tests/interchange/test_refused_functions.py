@@ -68,7 +68,7 @@ def test_a_ufunc_of_another_library_is_not_taken_for_the_one_of_its_name():
 
 
 def test_functions_of_scipy_name_scipy():
-    special = pytest.importorskip("scipy.special")
+    special = pytest.importorskip("scipy.special", reason="SciPy is not installed")
     ufuncs = [(name, function) for name, function in vars(special).items() if isinstance(function, np.ufunc)]
     assert len(ufuncs) > 100
     x = cg.ones(2, dtype=cg.float64)

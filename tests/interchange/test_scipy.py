@@ -6,8 +6,11 @@ import pytest
 import cygrad as cg
 from cygrad.func import grad, hessian, jacrev
 
-optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
-integrate = pytest.importorskip("scipy.integrate", reason="SciPy is not installed")
+
+@pytest.fixture
+def optimize():
+    """Import SciPy when a test runs: it takes seconds."""
+    return pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
 
 
 def rosenbrock(x):
@@ -26,14 +29,14 @@ WITH_HESSIANS = ["Newton-CG", "trust-constr", "dogleg", "trust-ncg", "trust-exac
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("f", [rosenbrock, of_tensors])
 @pytest.mark.parametrize("method", ["CG", "BFGS", "L-BFGS-B", "SLSQP", *WITH_HESSIANS])
-def test_minimize(method, f):
+def test_minimize(optimize, method, f):
     curvature = {"hess": hessian(rosenbrock)} if method in WITH_HESSIANS else {}
     result = optimize.minimize(f, START, jac=grad(rosenbrock), method=method, **curvature)
     np.testing.assert_allclose(np.asarray(result.x), 1, atol=1e-2)
 
 
 @pytest.mark.parametrize("method", ["trf", "dogbox", "lm"])
-def test_least_squares(method):
+def test_least_squares(optimize, method):
     def residuals(x):
         x = cg.as_tensor(x)
         return cg.cat([10 * (x[1:] - x[:-1] ** 2), 1 - x[:-1]])
@@ -43,7 +46,7 @@ def test_least_squares(method):
 
 
 @pytest.mark.parametrize("method", ["hybr", "lm", "broyden1", "krylov"])
-def test_roots(method):
+def test_roots(optimize, method):
     def f(x):
         return cg.as_tensor(x) ** 3 - cg.tensor([1.0, 8.0, 27.0])
 
@@ -51,7 +54,7 @@ def test_roots(method):
     np.testing.assert_allclose(np.asarray(optimize.root(f, np.array([1.5, 1.5, 2.5]), method=method, **derivative).x), [1, 2, 3], atol=1e-5)
 
 
-def test_unknowns_that_are_numbers():
+def test_unknowns_that_are_numbers(optimize):
     """SciPy converts them to Python's numbers, so they are of the default dtype."""
     def f(x):
         return x**3 - 2
@@ -63,6 +66,7 @@ def test_unknowns_that_are_numbers():
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 def test_stiff_equations(method):
+    integrate = pytest.importorskip("scipy.integrate", reason="SciPy is not installed")
     matrix = cg.tensor([[-1.0, 0.5], [0.0, -50.0]], dtype=cg.float64)
 
     def slope(y):

@@ -119,7 +119,7 @@ def test_an_absent_library_is_named(monkeypatch):
 
 
 def test_scipy_gives_the_same_numbers():
-    pytest.importorskip("scipy")
+    pytest.importorskip("scipy", reason="SciPy is not installed")
     x = cg.randn(5, 6, dtype=cg.float64)
     expected = {name: getattr(cg.fft, name)(x) for name in TRANSFORMS}
     cg.config.set_fft_library("scipy", workers=2)

@@ -88,6 +88,19 @@ def test_seeds_mean_the_same_for_every_layout(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
+def test_threads_change_nothing(name):
+    threads = cg.get_num_threads()
+    try:
+        numbers = []
+        for count in (1, 2, 3, 8):
+            cg.set_num_threads(count)
+            numbers.append(drawn(name, cg.empty(100_000), rng=7))
+    finally:
+        cg.set_num_threads(threads)
+    assert all(cg.equal(numbers[0], others) for others in numbers[1:])
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_a_draw_ends_the_history(name):
     x = cg.ones(3, requires_grad=True)
     y = x * 2
@@ -153,10 +166,12 @@ BAD = [
 
 
 @pytest.mark.cases(("call", "error", "message"), BAD)
-def test_bad_input(call, error, message):
+def test_bad_input_leaves_the_stream(call, error, message):
+    before = cg.get_rng_state()
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+    assert cg.equal(cg.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -42,8 +42,9 @@ def test_gradients_where_one_operand_needs_none(name, number, call, shapes, chos
     def joined(tensors):
         return cg.cat([result.reshape(-1) for result in samples.as_tuple(call(*tensors))])
 
-    weight = cg.tensor(samples.draw("float64", tuple(joined(both).shape)))
-    expected = grad(joined(both), both[chosen], weight)[0]
+    results = joined(both)
+    weight = cg.tensor(samples.draw("float64", tuple(results.shape))).to(results.dtype)
+    expected = grad(results, both[chosen], weight)[0]
     assert same_bits(array_of(grad(joined(one), one[chosen], weight)[0]), array_of(expected))
 
 

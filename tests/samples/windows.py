@@ -25,6 +25,8 @@ SAMPLES = {
     "unfold": [
         sample(lambda x: x.unfold(1, 3, 2), (2, 6)),
         sample(lambda x: x.unfold(0, 2, 1), (4, 2)),
+        sample(lambda x: x.unfold(0, 2, 3), (9,)),
+        sample(lambda x: x.unfold(0, 5, 2), (9,)),
         sample(lambda x: x.unfold(0, 1, 1), ()),
     ],
     "sum_windows": [sample(lambda x: cg.autograd.grad(SOURCE.unfold(0, 3, 1), SOURCE, x, create_graph=True)[0], (3, 2, 3),

@@ -97,6 +97,8 @@ FUNCTIONS: dict[str, str] = {
         "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":
         "svd",
+    "cygrad.operators.spectrograms":
+        "stft istft",
     "cygrad.operators.splitting":
         "split split_copy split_with_sizes split_with_sizes_copy chunk unbind unbind_copy tensor_split hsplit vsplit dsplit "
         "unsafe_split unsafe_split_with_sizes unsafe_chunk",
@@ -322,6 +324,8 @@ METHODS: dict[str, str] = {
         "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":
         "svd",
+    "cygrad.operators.spectrograms":
+        "stft istft",
     "cygrad.operators.splitting":
         "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.statistics":

@@ -60,23 +60,25 @@ CG_SCALAR_FUNCTION double lower_by_series(double a, double x)
     return density * sum;
 }
 
-/* The upper function of large x: the density times a over the continued fraction. */
+/* The upper function of large x: the density times a over the continued fraction. Forwards (Lentz 1976) that says how many terms there
+ * are, but rounds once more in each; backwards the errors of the last terms vanish. */
 CG_SCALAR_FUNCTION double upper_by_fraction(double a, double x)
 {
     const double least = 1e-300, density = gamma_density(a, x);
     if (density == 0) return 0; /* where x^2 is infinite, too */
-    double b = x + 1 - a, c = 1 / least, d = 1 / b, y = d;
-    for (double k = 1; k < 1e6; k++) {
+    double k = 1, b = x + 1 - a, c = 1 / least, d = 1 / b;
+    for (; k < 1e6; k++) {
         const double n = -k * (k - a);
         b += 2;
         d = n * d + b;
         d = 1 / (d == 0 ? least : d);
         c = b + n / c;
         c = c == 0 ? least : c;
-        y *= d * c;
         if (__builtin_fabs(d * c - 1) < 2e-16) break;
     }
-    return density * a * y;
+    double y = b;
+    for (; k >= 1; k--) y = (x - 1 - a + 2 * k) - k * (k - a) / (y == 0 ? least : y);
+    return density * a / y;
 }
 
 /* The upper function of small x and a, 1 - x^a / Gamma(1 + a) (1 + a sum), where the subtraction from 1 would cancel. */
@@ -127,12 +129,8 @@ CG_SCALAR_FUNCTION double incomplete_gamma(double a, double x, int upper)
     if (x == 0 || a == infinite) return upper;
     if (a == 0 || x == infinite) return !upper;
     if (a > 2000 && __builtin_fabs(x - a) < 0.15 * a) return incomplete_by_temme(a, x, upper);
-    if (x < 1.5 && a < 1.5) {
-        if (upper && (x > 0.5 ? 1.1 * x >= a : log_float64(x) * a > -0.4)) return upper_by_series(a, x);
-        const double lower = lower_by_series(a, x);
-        return upper ? 1 - lower : lower;
-    }
-    if (x > a + 1) {
+    if (upper && x <= 1.1 && a < 1.5 && (x <= 0.5 || 1.1 * x >= a)) return upper_by_series(a, x);
+    if (x > 1.1 && x > (upper ? a : a + 1)) {
         const double y = upper_by_fraction(a, x);
         return upper ? y : 1 - y;
     }

@@ -83,9 +83,10 @@ CG_SCALAR_FUNCTION double polynomial(double x, double degree, double parameter, 
     if (n > 2 && __builtin_fabs(x) > 0x1p400) return infinite_power(kind == CG_LAGUERRE ? -x : x, n);
     if (n > CG_LAST_DEGREE) return __builtin_nan("");
     for (double k = 0; k < n; k++) {
-        const double next = kind == CG_HERMITE ? 2 * (x * y - k * before) : kind == CG_HERMITE_E ? x * y - k * before
-            : kind == CG_LAGUERRE ? ((2 * k + 1 + parameter - x) * y - (k + parameter) * before) / (k + 1)
-            : (2 * (k + parameter) * (x * y) - (k + 2 * parameter - 1) * before) / (k + 1);
+        const double part = kind == CG_HERMITE || kind == CG_HERMITE_E ? k
+            : (kind == CG_LAGUERRE ? k + parameter : k + 2 * parameter - 1) / (k + 1); /* no quotient waits for the step before */
+        const double next = kind == CG_HERMITE ? 2 * (x * y - part * before) : kind == CG_HERMITE_E ? x * y - part * before
+            : kind == CG_LAGUERRE ? y + part * (y - before) - x / (k + 1) * y : x * y + part * (x * y - before);
         before = y;
         y = next;
         if (__builtin_fabs(y) > 0x1p512) {

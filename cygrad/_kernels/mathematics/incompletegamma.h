@@ -60,24 +60,34 @@ CG_SCALAR_FUNCTION double lower_by_series(double a, double x)
     return density * sum;
 }
 
-/* The upper function of large x: the density times a over the continued fraction. Forwards (Lentz 1976) that says how many terms there
- * are, but rounds once more in each; backwards the errors of the last terms vanish. */
+/* The upper function of large x: the density times a over the continued fraction. Forwards, by numerators and denominators, that says how
+ * many terms there are, four at a time; backwards the errors of the last terms vanish. */
 CG_SCALAR_FUNCTION double upper_by_fraction(double a, double x)
 {
-    const double least = 1e-300, density = gamma_density(a, x);
+    const double density = gamma_density(a, x), first = x + 1 - a;
     if (density == 0) return 0; /* where x^2 is infinite, too */
-    double k = 1, b = x + 1 - a, c = 1 / least, d = 1 / b;
-    for (; k < 1e6; k++) {
-        const double n = -k * (k - a);
-        b += 2;
-        d = n * d + b;
-        d = 1 / (d == 0 ? least : d);
-        c = b + n / c;
-        c = c == 0 ? least : c;
-        if (__builtin_fabs(d * c - 1) < 2e-16) break;
+    double k = 0, last = 0, p = first, p_before = 1, q = 1, q_before = 0, change = 1;
+    while (change > 2e-16 && k < 1e6) {
+        for (int j = 0; j < 4; j++) {
+            k++;
+            const double n = k * (a - k), b = first + 2 * k, p_next = b * p + n * p_before, q_next = b * q + n * q_before;
+            p_before = p;
+            q_before = q;
+            p = p_next;
+            q = q_next;
+        }
+        const double y = p / q;
+        change = __builtin_fabs((y - last) / y);
+        last = y;
+        if (__builtin_fabs(p) > 1e200) {
+            p *= 1e-200;
+            q *= 1e-200;
+            p_before *= 1e-200;
+            q_before *= 1e-200;
+        }
     }
-    double y = b;
-    for (; k >= 1; k--) y = (x - 1 - a + 2 * k) - k * (k - a) / (y == 0 ? least : y);
+    double y = first + 2 * k;
+    for (; k >= 1; k--) y = (first + 2 * (k - 1)) + k * (a - k) / y;
     return density * a / y;
 }
 

@@ -101,11 +101,11 @@ def undifferentiable(words: str) -> Callable[..., Any]:
 def along_elements(tangent_of: Callable[..., Any], operator: Any, result: Tensor, *arguments: Any, **keywords: Any) -> Any:
     """Return the sum of the gradients of each operand, applied to its tangent: each element is a function of its own numbers."""
     rule = operator.declaration.rule
-    given = named_arguments(operator, arguments, keywords).arguments
-    known = {**given, **dict(zip(rule.inputs, aligned(operator, [given[name] for name in rule.inputs]), strict=True)), "y": result}
+    named = named_arguments(operator, arguments, keywords).arguments
+    known = {**named, **dict(zip(rule.inputs, aligned(operator, [named[name] for name in rule.inputs]), strict=True)), "y": result}
     parts = []
     for name, gradient in zip(rule.inputs, rule.functions, strict=True):
-        t = tangent_of(given[name]) if isinstance(given[name], TensorImpl) else None
+        t = tangent_of(named[name]) if isinstance(named[name], TensorImpl) else None
         if t is not None:
             known["g"] = t.to(result.dtype).expand(result.shape)
             parts.append(gradient(*(known[word] for word in gradient.__code__.co_varnames[:gradient.__code__.co_argcount])))
@@ -113,7 +113,7 @@ def along_elements(tangent_of: Callable[..., Any], operator: Any, result: Tensor
 
 
 def by_elements(level: Any, operator: Any, *arguments: Any, **keywords: Any) -> Any:
-    """Apply an operator in vmap: operands of one shape in an example broadcast with those of all examples."""
+    """Apply an operator in vmap: operands of one shape in an example broadcast with operands of all examples."""
     bound = named_arguments(operator, arguments, keywords)
     names = operator.declaration.rule.inputs
     inputs = aligned(operator, [bound.arguments[name] for name in names])

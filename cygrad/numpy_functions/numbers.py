@@ -27,6 +27,15 @@ def _pair(x1: Any, x2: Any) -> list[Tensor]:
     return promoted(x1, x2)
 
 
+# ----- Special functions -----
+@row(np.i0)
+def i0(x: Any) -> Tensor:
+    x = precise(operand(x), None)
+    if x.is_complex():
+        raise TypeError("i0 not supported for complex values")
+    return x.i0()
+
+
 # ----- Angles -----
 row(np.degrees)(lambda x: precise(operand(x), None).rad2deg())
 row(np.radians)(lambda x: precise(operand(x), None).deg2rad())

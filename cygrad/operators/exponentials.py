@@ -66,7 +66,8 @@ def _logsumexp_gradient_of_shape(g: Tensor, input: Tensor, y: Tensor, dim: tuple
     return _logsumexp_gradient(keep_dims(g, input.shape, dim), input, keep_dims(y, input.shape, dim), dim)
 
 
-@operator(dinput=of_unrounded_result(lambda x, dim: x.logsumexp(dim), _logsumexp_gradient_of_shape), batch=shifted("dim"))
+@operator(dinput=of_unrounded_result(lambda x, dim: x.logsumexp(dim), _logsumexp_gradient_of_shape), batch=shifted("dim"),
+          aliases=("special_logsumexp",))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dims, without overflow.
 
@@ -105,7 +106,7 @@ def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: 
 
 
 @operator(dinput=lambda g, y, dim: _softmax_gradient(g, y, dim), tangent=self_adjoint, batch=shifted("dim"),
-          refuses={"bic": NO_LOOP}, loop="softmax_lastdim_kernel_impl")
+          refuses={"bic": NO_LOOP}, loop="softmax_lastdim_kernel_impl", aliases=("special_softmax",))
 def softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) divided by its sum along `dim`, without overflow.
 
@@ -125,7 +126,7 @@ def _tangent_of_log_softmax(tangent_of, operator, y, input, dim, *_, **__):
 
 
 @operator(dinput=lambda g, y, dim: _log_softmax_gradient(g, y, dim), tangent=_tangent_of_log_softmax, batch=shifted("dim"),
-          refuses={"bic": NO_LOOP}, loop="log_softmax_lastdim_kernel_impl")
+          refuses={"bic": NO_LOOP}, loop="log_softmax_lastdim_kernel_impl", aliases=("special_log_softmax",))
 def log_softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of softmax along `dim`, accurate also where softmax is tiny.
 

@@ -104,7 +104,7 @@ def nan_to_num_(self: Tensor, nan: float | None = None, posinf: float | None = N
     return rows["nan_to_num"].in_place(self, *_non_finite(self, nan, posinf, neginf))
 
 
-@operator(in_place=True)
+@operator(in_place=True, aliases=("special_round",))
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """Nearest integers, halves to even; `decimals` is the number of digits kept behind the point (negative: set to 0 before it).
 
@@ -120,7 +120,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     return delivered(rows["round"](input * scale) / scale if decimals > 0 else rows["round"](input / scale) * scale, out)
 
 
-@operator(in_place=True)
+@operator(in_place=True, aliases=("special_logit",))
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.
 

@@ -26,7 +26,6 @@ elementwise("erfinv", y="erfinv(x)", dx="0.886226925452758 * exp(y * y)", domain
 elementwise("ndtri", y="ndtri(x)", dx="2.5066282746310002 * exp(0.5 * y * y)", domain=(0.1, 0.9), method=False, aliases=("special_ndtri",),
             doc="Inverse of the normal distribution: infinite at 0 and 1, NaN beyond.")
 elementwise("erfcx", y="erfcx(x)", dx="2 * (x * y) - 1.1283791670955126", domain=(-2, 1.5), method=False, aliases=("special_erfcx",),
-            loop="erfcx",
             doc="exp(x * x) * erfc(x), which does not underflow.")
 elementwise("log_ndtr", y="log_ndtr(x)", domain=(-1.5, 2), method=False, aliases=("special_log_ndtr",),
             dx="0.7978845608028654 / erfcx(-0.7071067811865476 * x) if x < 1 else 0.3989422804014327 * gaussian(x) / ndtr(x)",
@@ -41,7 +40,7 @@ elementwise("xlog1py", y="b if isnan(b) else 0 if a == 0 else a * log1p(b)",
 
 # ----- Bessel functions -----
 elementwise("i0", y="i0(x)", dx="i1(x)", aliases=("special_i0", "special_modified_bessel_i0"),
-            doc="Modified Bessel function of the first kind of order 0 (DLMF 10.25.2).")
+            loop="i0_vml_cpu", doc="Modified Bessel function of the first kind of order 0 (DLMF 10.25.2).")
 elementwise("i0e", y="i0e(x)", dx="0 if x == 0 else i1e(x) - copysign(y, x)", method=False, aliases=("special_i0e",),
             doc="i0 times exp(-|x|), which does not overflow.")
 elementwise("i1", y="i1(x)", dx="0.5 if x == 0 else i0(x) if isinf(y) else i0(x) - y / (1 if x == 0 else x)", method=False,

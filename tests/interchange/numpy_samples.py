@@ -183,6 +183,7 @@ SAMPLES = {
                     sample(lambda a: np.nan_to_num(np.where(a > 0, a, -np.inf), posinf=2.0, neginf=-2.0), (2, 3)),
                     sample(np.nan_to_num, (2, 3))],
     np.sinc: [sample(np.sinc, (2, 3))],
+    np.i0: [sample(np.i0, (2, 3))],
     np.real: [sample(np.real, (3,))],
     np.imag: [sample(np.imag, (3,))],
     np.angle: [sample(np.angle, (3,)), sample(lambda a: np.angle(a, deg=True), (3,))],

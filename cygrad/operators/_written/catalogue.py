@@ -80,7 +80,7 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
                 yield Entry(f"{name}_copy", module, signatures, True, False, False, "_copy")
             if other_method is not None and public_name(name) == name:
                 yield Entry(name, module, (functions[other_method],), False, True, False)
-            if has_in_place:
+            if has_in_place and namespace_of(name) in ("", "nn.functional"):      # torch has them nowhere else
                 yield Entry(name + "_", module, (node,), is_function, is_method, False, "_")
 
 

@@ -28,6 +28,8 @@ FUNCTIONS: dict[str, str] = {
         "frexp ldexp ldexp_ float_power float_power_",
     "cygrad.operators.factorizations":
         "cholesky lu lu_unpack lu_solve",
+    "cygrad.operators.gamma_functions":
+        "igamma igamma_ igammac igammac_",
     "cygrad.operators.grids":
         "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
     "cygrad.operators.histograms":
@@ -149,8 +151,25 @@ FFT: dict[str, str] = {
 }
 
 SPECIAL: dict[str, str] = {
+    "cygrad.operators.bessel_functions":
+        "special_bessel_j0 special_j0 special_bessel_j1 special_j1 special_bessel_y0 special_y0 special_bessel_y1 special_y1 "
+        "special_modified_bessel_k0 special_k0 special_modified_bessel_k1 special_k1 special_scaled_modified_bessel_k0 "
+        "special_k0e special_scaled_modified_bessel_k1 special_k1e special_jv special_jn special_yv special_yn special_iv "
+        "special_ive special_kv special_kn special_airy_ai special_spherical_bessel_j0",
+    "cygrad.operators.exponentials":
+        "special_logsumexp special_softmax special_log_softmax",
+    "cygrad.operators.gamma_functions":
+        "special_gammainc special_gammaincc special_zeta special_gamma special_rgamma special_gammasgn special_beta "
+        "special_betaln special_betainc special_erfcinv",
+    "cygrad.operators.polynomials":
+        "special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v "
+        "special_chebyshev_polynomial_w special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u "
+        "special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w special_hermite_polynomial_h "
+        "special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p",
     "cygrad.operators.special_functions":
-        "special_polygamma special_multigammaln special_multigammaln_",
+        "special_polygamma special_multigammaln",
+    "cygrad.operators.variants":
+        "special_round special_logit",
     "cygrad.operators.elementwise":
         "special_expm1 special_exp2 special_log1p special_xlogy special_sinc special_erf special_erfc special_ndtr special_expit "
         "special_gammaln special_digamma special_psi special_erfinv special_ndtri special_erfcx special_log_ndtr special_entr "
@@ -263,6 +282,8 @@ METHODS: dict[str, str] = {
         "cholesky lu lu_solve",
     "cygrad.operators.fourier":
         "_fft_c2c _fft_r2c _fft_c2r",
+    "cygrad.operators.gamma_functions":
+        "igamma igamma_ igammac igammac_",
     "cygrad.operators.histograms":
         "bincount histc histogram",
     "cygrad.operators.indexing":
@@ -351,6 +372,10 @@ PROPERTIES: dict[str, str] = {
 RULES: dict[str, str] = {
     "cygrad.operators.bands":
         "banded",
+    "cygrad.operators.bessel_functions":
+        "special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_modified_bessel_k0 "
+        "special_modified_bessel_k1 special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_jv special_yv "
+        "special_iv special_ive special_kv special_airy_ai airy_ai_slope spherical_bessel special_spherical_bessel_j0",
     "cygrad.operators.class_losses":
         "softmax_loss_gradient softmax_loss",
     "cygrad.operators.conjugation":
@@ -375,6 +400,9 @@ RULES: dict[str, str] = {
         "linalg_cholesky linalg_cholesky_ex cholesky rows_exchanged lu_factored linalg_lu_solve linalg_ldl_solve",
     "cygrad.operators.fourier":
         "fft_c2c fft_r2c fft_c2r",
+    "cygrad.operators.gamma_functions":
+        "igamma igammac igamma_slope special_zeta special_gamma special_rgamma special_gammasgn special_beta special_betaln "
+        "special_betainc special_erfcinv",
     "cygrad.operators.indexing":
         "slice index select scatter_key",
     "cygrad.operators.joining":
@@ -399,6 +427,11 @@ RULES: dict[str, str] = {
         "constant_pad_nd",
     "cygrad.operators.patches":
         "take_columns add_columns",
+    "cygrad.operators.polynomials":
+        "gegenbauer laguerre special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v "
+        "special_chebyshev_polynomial_w special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u "
+        "special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w special_hermite_polynomial_h "
+        "special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p",
     "cygrad.operators.products":
         "matmul addmm baddbmm",
     "cygrad.operators.rearranging":

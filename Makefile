@@ -40,6 +40,11 @@ lint: $(VENV)/lint.txt
 check: $(VENV)/cygrad $(VENV)/test.txt
 	$(RUN) -m pytest --numprocesses auto --dist worksteal
 
+# The suite with each program compared with its steps, and once more with programs of small arrays as well.
+check-programs: $(VENV)/cygrad $(VENV)/test.txt
+	CYGRAD_PROGRAMS=check $(RUN) -m pytest --numprocesses auto --dist worksteal
+	CYGRAD_PROGRAMS=check:1 $(RUN) -m pytest --numprocesses auto --dist worksteal
+
 # In place, with bounds checks and assertions, to look for a crash; the next target builds normally again.
 debug: $(VENV)/build.txt
 	rm -f $(VENV)/cygrad

@@ -7,10 +7,12 @@ from __future__ import annotations
 from typing import Self
 
 from cygrad._core.compute.deferred import defer_from, pending_results
+from cygrad._kernels.programs.checking import program_checks
+from cygrad._kernels.programs.settings import set_programs
 from cygrad._kernels.system.allocator import fail_after, live_bytes
 from cygrad._kernels.system.threads import exchange_grains, region_threads, reset_region_threads
 
-__all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "threads_used", "pending_results"]
+__all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "pending_results", "program_checks", "set_programs", "threads_used"]
 
 
 class fail_alloc:

@@ -8,6 +8,7 @@ import pytest
 import cygrad as cg
 from cygrad._core.levels.batches import special_tensors
 from cygrad._kernels.system.threads import thread_report
+from cygrad._testing import program_checks
 
 pytest_plugins = ["cases"]
 
@@ -30,6 +31,14 @@ def pytest_runtest_call(item):
 @pytest.fixture
 def x():
     return cg.tensor([1.0, 2.0], requires_grad=True)
+
+
+@pytest.fixture(autouse=True)
+def programs_equal_their_steps():
+    """Fail a test in which a program has other bits than its steps, where CYGRAD_PROGRAMS says that they are compared."""
+    before = program_checks()[1]
+    yield
+    assert program_checks()[1] == before
 
 
 @pytest.fixture

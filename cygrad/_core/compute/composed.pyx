@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport intptr_t
 
+cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.compute.deferred cimport note_thread
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, needs_grad, settled_address
@@ -13,8 +14,9 @@ from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS,
                                                   elementwise_kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.programs.cuts cimport Cut, begin_cut
+from cygrad._kernels.programs.running cimport run_cut
 from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program, Slot, Step
-from cygrad._kernels.programs.tiles cimport choose_cut, run_cut
+from cygrad._kernels.programs.tiles cimport choose_cut
 
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE
@@ -143,7 +145,7 @@ cdef class Tiled:
         cdef intptr_t reduced[MAX_DIMS]
         cdef int d, k, key = 0, inputs = <int>len(arguments) - 1
         cdef Steps steps
-        if special_tensors() or profiling_threads:
+        if special_tensors() or profiling_threads or settings.mode == settings.EAGER:
             return None
         for k in range(inputs):
             if isinstance(arguments[k], TensorImpl):

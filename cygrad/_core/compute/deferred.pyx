@@ -6,14 +6,15 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 cimport cygrad._core.memory.storage as memory
+cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.tensor cimport SAVED, TensorImpl, empty_like
 from cygrad._core.memory.storage cimport Storage, settle
 from cygrad._core.memory.upward cimport forget_function, upward
 from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
 from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_loops_of, cg_number, takes_numbers
-from cygrad._kernels.programs.blocks cimport reduce_program, run_program
 from cygrad._kernels.programs.planning cimport mark_needed
-from cygrad._kernels.programs.steps cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, begin_map, begin_program, output_of
+from cygrad._kernels.programs.running cimport reduce_program, run_program
+from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, begin_map, begin_program, output_of
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
@@ -22,7 +23,6 @@ cdef extern from "Python.h":
 cdef enum:
     MAX_ARRAYS = 12     # that are read and written side by side
 
-cdef intptr_t smallest = LARGE      # elements from which results may be pending
 cdef unsigned long computing = 0    # the thread in Python that used large tensors last
 cdef bint second_thread_seen = False           # there was another one
 cdef Program program
@@ -34,11 +34,11 @@ cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a
 
 
 def defer_from(intptr_t count):
-    """Set from how many elements on results are deferred, and return the limit before; threads that ran before do not count."""
-    global smallest, computing, second_thread_seen
+    """Set from how many elements on arrays are large, and return the limit before; threads that ran before do not count."""
+    global computing, second_thread_seen
     settle()
-    before = smallest
-    smallest, computing, second_thread_seen = count, 0, False
+    before = settings.large
+    settings.large, computing, second_thread_seen = count, 0, False
     return before
 
 
@@ -58,7 +58,7 @@ cdef bint may_be_pending(const cg_kernel* kernel, int dtype, int count, const Va
     """Return True if operands are dense, of one shape (of `first`, if given) and dtype, and no other library can write into them."""
     cdef TensorImpl tensor
     cdef int k, numbers = 0
-    if cg_loops_of[dtype] != dtype:
+    if cg_loops_of[dtype] != dtype or settings.mode == settings.EAGER:
         return False
     for k in range(count):
         if values[k].tensor is NULL:
@@ -67,7 +67,7 @@ cdef bint may_be_pending(const cg_kernel* kernel, int dtype, int count, const Va
         tensor = <TensorImpl>values[k].tensor
         if first is None:
             first = tensor
-        if tensor.count < smallest or not fits_loop(tensor, dtype) or tensor.storage.exports or not same_shape(tensor, first):
+        if tensor.count < settings.large or not fits_loop(tensor, dtype) or tensor.storage.exports or not same_shape(tensor, first):
             return False
     if not takes_numbers(kernel, dtype, count, numbers):
         return False

@@ -4,6 +4,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_CLEAR, Py_DECREF, Py_INCREF
 
+cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.compute.recording cimport ElementwiseNode
 from cygrad._core.compute.rows cimport KERNEL, Row
 from cygrad._core.engine.accumulation cimport add, collect
@@ -15,9 +16,9 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_li
 from cygrad._core.levels.observers cimport profiling_threads, special_tensors
 from cygrad._core.operands.operands cimport fits_loop, is_one_number, same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_loops_of, takes_numbers
-from cygrad._kernels.programs.blocks cimport run_program
 from cygrad._kernels.programs.planning cimport last_reader
-from cygrad._kernels.programs.steps cimport (LARGE, MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, begin_map,
+from cygrad._kernels.programs.running cimport run_program
+from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, begin_map,
                                              begin_program, output_of)
 
 cdef enum:
@@ -221,8 +222,8 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef PyObject** reference
     cdef Py_ssize_t next
     cdef int k, number, slot
-    if (special_tensors() or profiling_threads or anomaly_mode or grad_mode()[0] or state.single is NULL
-            or (<TensorImpl>state.single).count < LARGE or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
+    if (settings.mode == settings.EAGER or special_tensors() or profiling_threads or anomaly_mode or grad_mode()[0] or state.single is NULL
+            or (<TensorImpl>state.single).count < settings.large or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
         return False
     chain = Chain.__new__(Chain)
     chain.gradient_is_unshared = is_unique(state.single)

@@ -5,6 +5,6 @@ from cygrad._kernels.drivers.reduction cimport cg_reduction
 from cygrad._kernels.programs.steps cimport Program
 
 # All steps are maps of arrays that are dense and padded, or of numbers.
-cdef void run_program(const Program* program) noexcept nogil
+cdef void run_blocks(const Program* program) noexcept nogil
 # Reduce all elements of an output, which is made block by block and not written to its memory; all other outputs are. -1: out of memory.
-cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
+cdef int reduce_blocks(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil

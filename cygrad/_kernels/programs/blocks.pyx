@@ -185,7 +185,7 @@ cdef void run_pass(const Pass* part) noexcept nogil:
             cg_stream_end()
 
 
-cdef void run_program(const Program* program) noexcept nogil:
+cdef void run_blocks(const Program* program) noexcept nogil:
     cdef Pass part
     begin_passes(&part, program, NONE)
     while next_pass(&part):
@@ -196,7 +196,7 @@ cdef void make_block(const Producer* producer, intptr_t start, intptr_t stop, ch
     run_part(<const Pass*>producer, start, stop, block)
 
 
-cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
+cdef int reduce_blocks(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
     cdef Pass part
     begin_passes(&part, program, slot)
     part.producer.make, part.producer.total, part.producer.dtype = make_block, program.total, part.dtype

@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of, takes_numbers
 from cygrad._kernels.drivers.reduction cimport run_reduction
-from cygrad._kernels.programs.blocks cimport reduce_program
+from cygrad._kernels.programs.blocks cimport reduce_blocks
 from cygrad._kernels.programs.cuts cimport find_rows
 from cygrad._kernels.programs.planning cimport last_writer, mark_needed
 from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, output_of
@@ -100,7 +100,7 @@ cdef bint reduce_row(const Cut* cut, int reduction_step, char** row_data) noexce
             maps_of_row.steps[maps_of_row.step_count] = program.steps[k]
             maps_of_row.step_count += 1
     if maps_of_row.step_count:
-        return reduce_program(step.reduction, &maps_of_row, source, row_data[output]) == 0
+        return reduce_blocks(step.reduction, &maps_of_row, source, row_data[output]) == 0
     x.data, x.dtype, x.padded = row_data[source], program.slots[source].dtype, program.slots[source].padded
     x.loop_dtype, x.strides[0] = x.dtype, cg_itemsize[x.dtype]
     return run_reduction(step.reduction, &x, 1, &cut.row, &is_reduced, row_data[output], program.slots[output].dtype) == 0

@@ -10,7 +10,6 @@ from cygrad._kernels.drivers.reduction cimport cg_reduction
 cdef enum:
     MAX_STEPS = 16
     MAX_SLOTS = 48
-    LARGE = 1 << 17         # elements of an array from which memory counts more than calls
     NONE = -1               # in place of a slot or a step
 
 cdef struct Slot:

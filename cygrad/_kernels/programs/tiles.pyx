@@ -98,7 +98,7 @@ cdef void take_part(const Cut* cut, int slot, const intptr_t* tile_shape, const 
         stride *= program.shape[d] if whole else tile_shape[d]
 
 
-cdef bint run_cut(const Cut* cut, char* memory) noexcept nogil:
+cdef bint run_tiles(const Cut* cut, char* memory) noexcept nogil:
     cdef intptr_t chunk, tile, c, bytes = cut.program.slot_count * cut.slot_bytes
     cdef int threads = cut.threads, failed = 0
     if cut.passes:

@@ -1,0 +1,21 @@
+"""Checks of programs: the same steps one by one in other memory that is full of NaN, and a comparison of bits.
+
+Each program that runs when CYGRAD_PROGRAMS=check was planned: which steps are needed, what lives in blocks, what is written over. A fault
+of a plan is a fault of bits here. The first one is printed, all are counted.
+"""
+from cygrad._kernels.drivers.reduction cimport cg_reduction
+from cygrad._kernels.programs.cuts cimport Cut
+from cygrad._kernels.programs.steps cimport Program
+
+cdef struct Check:
+    Program program     # the same steps, in other memory
+    Cut whole           # its only tile
+    char* memory
+
+# Run the steps, before the program itself may write over their operands. False: there is no memory for it, and no check.
+cdef bint begin_check(Check* check, const Program* program) noexcept nogil
+# Compare all outputs but one, which may be NONE.
+cdef void compare(Check* check, const Program* program, int but) noexcept nogil
+# Compare a reduction of all elements of a slot.
+cdef void compare_reduction(Check* check, const cg_reduction* reduction, int slot, const char* output) noexcept nogil
+cdef void end_check(Check* check) noexcept nogil

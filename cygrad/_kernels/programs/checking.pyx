@@ -1,0 +1,108 @@
+# cython: cdivision=True, initializedcheck=False
+"""Checks of programs (see checking.pxd for the contract)."""
+from libc.stdint cimport intptr_t
+from libc.stdio cimport fprintf, stderr
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy, memset
+
+from cygrad._kernels.drivers.elementwise cimport CG_LARGEST, Operand, cg_itemsize
+from cygrad._kernels.drivers.reduction cimport run_reduction
+from cygrad._kernels.programs.planning cimport is_live, last_writer
+from cygrad._kernels.programs.steps cimport NONE, Slot
+from cygrad._kernels.programs.tiles cimport run_tile
+
+cdef enum:
+    VECTOR = 64
+    NAN_BYTE = 0xff
+
+cdef long long checks = 0, faults = 0
+
+
+def program_checks():
+    """Return how many programs were checked, and how many results had other bits than their steps."""
+    return checks, faults
+
+
+cdef intptr_t bytes_of(const Program* program, const Slot* slot) noexcept nogil:
+    cdef intptr_t count = cg_itemsize[slot.dtype]
+    cdef int d
+    for d in range(program.ndim):
+        if not (slot.reduced and program.is_reduced[d]):
+            count *= program.shape[d]
+    return count
+
+
+cdef bint begin_check(Check* check, const Program* program) noexcept nogil:
+    global checks
+    cdef Slot* slot
+    cdef intptr_t largest = 0
+    cdef int k
+    check.program = program[0]
+    for k in range(program.slot_count):
+        largest = max(largest, bytes_of(program, &program.slots[k]))
+    check.whole.program, check.whole.row, check.whole.passes = &check.program, 0, False
+    check.whole.dim, check.whole.along, check.whole.count = NONE, 1, 1
+    check.whole.streamed = CG_LARGEST       # of no dtype
+    check.whole.slot_bytes = (largest + 2 * VECTOR) // VECTOR * VECTOR
+    check.memory = <char*>malloc(<size_t>(program.slot_count * check.whole.slot_bytes))
+    if check.memory is NULL:
+        return False
+    memset(check.memory, NAN_BYTE, program.slot_count * check.whole.slot_bytes)
+    for k in range(program.slot_count):
+        slot = &check.program.slots[k]
+        if slot.data is NULL or slot.number:
+            continue
+        slot.data, slot.padded = check.memory + k * check.whole.slot_bytes, True
+        if is_live(program, k, 0):
+            memcpy(slot.data, program.slots[k].data, bytes_of(program, slot))
+    if run_tile(&check.whole, 0, check.memory):
+        checks += 1
+        return True
+    free(check.memory)
+    return False
+
+
+cdef void compare(Check* check, const Program* program, int but) noexcept nogil:
+    cdef const Slot* slot
+    cdef intptr_t count, i
+    cdef int k, writer, itemsize
+    for k in range(program.slot_count):
+        slot = &program.slots[k]
+        writer = last_writer(program, k, 0, program.step_count)
+        if k == but or slot.data is NULL or slot.number or writer == NONE:
+            continue
+        itemsize, count = cg_itemsize[slot.dtype], bytes_of(program, slot)
+        if memcmp(slot.data, check.program.slots[k].data, count):
+            i = 0
+            while not memcmp(slot.data + i, check.program.slots[k].data + i, itemsize):
+                i += itemsize
+            note_fault(program, writer, i // itemsize)
+
+
+cdef void compare_reduction(Check* check, const cg_reduction* reduction, int slot, const char* output) noexcept nogil:
+    cdef char expected[CG_LARGEST]
+    cdef char is_reduced = True
+    cdef Operand x
+    cdef int dtype = check.program.slots[slot].dtype
+    x.data, x.dtype, x.loop_dtype, x.padded = check.memory + slot * check.whole.slot_bytes, dtype, dtype, True
+    x.strides[0] = cg_itemsize[dtype]
+    if run_reduction(reduction, &x, 1, &check.program.total, &is_reduced, expected, reduction.out_dtype[dtype]):
+        return
+    if memcmp(expected, output, cg_itemsize[reduction.out_dtype[dtype]]):
+        note_fault(&check.program, NONE, 0)
+
+
+cdef void note_fault(const Program* program, int step, intptr_t element) noexcept nogil:
+    """Count a program whose output of a step, or whose reduction (NONE), has other bits; print the first one."""
+    global faults
+    cdef const char* name = "its reduction"
+    if step != NONE:
+        name = program.steps[step].kernel.name if program.steps[step].kernel is not NULL else program.steps[step].reduction.name
+    faults += 1
+    if faults == 1:
+        fprintf(stderr, "cygrad: a program of %d steps has other bits than its steps one by one: %s, step %d, element %lld\n",
+                program.step_count, name, step, <long long>element)
+
+
+cdef void end_check(Check* check) noexcept nogil:
+    free(check.memory)

@@ -1,0 +1,10 @@
+"""How programs run, by the environment variable CYGRAD_PROGRAMS: fused, not at all, or checked."""
+from libc.stdint cimport intptr_t
+
+cdef enum Mode:
+    FUSED
+    EAGER       # no operator is pending, no chain or formula is fused: each one runs when it is called
+    CHECKED     # each program runs a second time, step by step and in other memory, and the bits are compared
+
+cdef Mode mode
+cdef intptr_t large     # elements of an array from which memory counts more than calls

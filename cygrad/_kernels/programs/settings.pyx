@@ -1,0 +1,35 @@
+"""How programs run (see settings.pxd for the contract)."""
+import os
+
+from cygrad._kernels.system.journal import note
+
+cdef enum:
+    LARGE = 1 << 17
+
+cdef str setting = ""
+
+
+def set_programs(str text not None):
+    """Run programs as `text` says from now on, and return the setting before: "" (fused), "eager", "check", or "check:N", where arrays
+    are large from N elements on. For tests, and for the environment variable.
+    """
+    global mode, large, setting
+    name, _, count = text.strip().lower().partition(":")
+    if name not in ("", "eager", "check") or count and not (name == "check" and count.isdecimal()):
+        raise ValueError(f"programs run as 'eager', 'check' or 'check:N' (elements), or by default as '', not {text!r}")
+    before = setting
+    setting, mode, large = text, {"": FUSED, "eager": EAGER, "check": CHECKED}[name], int(count or LARGE)
+    return before
+
+
+def read_environment():
+    wish = os.environ.get("CYGRAD_PROGRAMS", "")
+    try:
+        set_programs(wish)
+    except ValueError as error:
+        raise ImportError(f"CYGRAD_PROGRAMS: {error}") from None
+    if wish:
+        note("programs", f"{wish}, CYGRAD_PROGRAMS")
+
+
+read_environment()

@@ -24,7 +24,8 @@ TOPICS = (
           r"\w*(?:batch|group|instance|layer|rms)_norm\w*", "write it with operators, as examples/digits.py does"),
     Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
-    Topic("probability distributions", r"distributions", "write the logarithm of the density with operators; cygrad.random draws samples"),
+    Topic("probability distributions", r"distributions", "write the logarithm of the density with operators, "
+          "as docs/densities.md does; cygrad.random draws samples"),
     Topic("compiler", r"compile\w*|compiler|jit|fx|library|Script\w+|cond|while_loop",
           "operators run eagerly; large recorded results fuse by themselves"),
     Topic("distributed", r"distributed|futures?|multiprocessing",

@@ -63,22 +63,22 @@ def _norm(normalized: bool) -> str:
 # ----- To spectra -----
 def _check_dims(input: Tensor) -> None:
     if input.ndim not in (1, 2):
-        raise RuntimeError(f"stft(): expected a 1D or 2D tensor, but got {input.ndim}D")
+        raise RuntimeError(f"{stft.__name__}(): expected a 1D or 2D tensor, but got {input.ndim}D")
 
 
 def _check_signal(input: Tensor, frames: _Frames, window: Tensor | None) -> None:
     size, hop, points = frames
     if not input.dtype.is_differentiable:
-        raise RuntimeError("stft(): expected a tensor of floating point or complex values, but got "
+        raise RuntimeError(f"{stft.__name__}(): expected a tensor of floating point or complex values, but got "
                            f"{DTYPES[NUMBER[input.dtype.name]].title}")
     if not 0 < size <= input.shape[-1]:
-        raise RuntimeError(f"stft(): expected 0 < n_fft < {input.shape[-1]}, but got n_fft={size}")
+        raise RuntimeError(f"{stft.__name__}(): expected 0 < n_fft < {input.shape[-1]}, but got n_fft={size}")
     if hop <= 0:
-        raise RuntimeError(f"stft(): expected hop_length > 0, but got hop_length={hop}")
+        raise RuntimeError(f"{stft.__name__}(): expected hop_length > 0, but got hop_length={hop}")
     if not 0 < points <= size:
-        raise RuntimeError(f"stft(): expected 0 < win_length <= n_fft, but got win_length={points}")
+        raise RuntimeError(f"{stft.__name__}(): expected 0 < win_length <= n_fft, but got win_length={points}")
     if window is not None and tuple(window.shape) != (points,):
-        raise RuntimeError(f"stft(): expected a 1D window tensor of size equal to win_length={points}, but got window with size "
+        raise RuntimeError(f"{stft.__name__}(): expected a 1D window tensor of size equal to win_length={points}, but got window with size "
                            f"{list(window.shape)}")
 
 
@@ -142,21 +142,21 @@ def _check_spectra(input: Tensor, frames: _Frames, window: Tensor | None, onesid
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True, but got "
                            f"{DTYPES[NUMBER[input.dtype.name]].title}")
     if input.ndim not in (2, 3):
-        raise RuntimeError(f"istft(): expected a tensor with 3 or 4 dimensions, but got {input.ndim + 1}, of them one for real and "
-                           "imaginary parts")
+        raise RuntimeError(f"{istft.__name__}(): expected a tensor with 3 or 4 dimensions, but got {input.ndim + 1}, of them one for "
+                           "real and imaginary parts")
     if not input.numel():
-        raise RuntimeError(f"istft(): input tensor cannot be empty, but got the shape {list(input.shape)}")
+        raise RuntimeError(f"{istft.__name__}(): input tensor cannot be empty, but got the shape {list(input.shape)}")
     one_side = input.shape[-2] != size if onesided is None else onesided
     if input.shape[-2] != (size // 2 + 1 if one_side else size):
-        raise RuntimeError("istft(): expected the frequency dimension (3rd to the last) of the input tensor to match "
+        raise RuntimeError(f"{istft.__name__}(): expected the frequency dimension (3rd to the last) of the input tensor to match "
                            f"n_fft{' / 2 + 1' * one_side} when onesided={one_side}, but got {input.shape[-2]} for n_fft={size}")
     if not 0 < hop <= points:
-        raise RuntimeError(f"istft(): expected 0 < hop_length <= win_length, but got hop_length={hop} and win_length={points}")
+        raise RuntimeError(f"{istft.__name__}(): expected 0 < hop_length <= win_length, but got hop_length={hop} and win_length={points}")
     if not 0 < points <= size:
-        raise RuntimeError(f"istft(): expected 0 < win_length <= n_fft, but got win_length={points} and n_fft={size}")
+        raise RuntimeError(f"{istft.__name__}(): expected 0 < win_length <= n_fft, but got win_length={points} and n_fft={size}")
     if window is not None and tuple(window.shape) != (points,):
-        raise RuntimeError(f"istft(): Invalid window shape. window has to be 1D and length of `win_length`, but got {list(window.shape)} "
-                           f"for win_length={points}")
+        raise RuntimeError(f"{istft.__name__}(): Invalid window shape. window has to be 1D and length of `win_length`, but got "
+                           f"{list(window.shape)} for win_length={points}")
     return one_side
 
 
@@ -170,15 +170,16 @@ def _range(span: int, frames: _Frames, center: bool, length: int | None) -> tupl
     start = frames.size // 2 if center else 0
     count = min(span - start, span - 2 * start if length is None else length)
     if count <= 0:
-        raise RuntimeError(f"istft(): expected a signal of at least one point, but got {span} points of windows, {center=} and {length=}")
+        raise RuntimeError(f"{istft.__name__}(): expected a signal of at least one point, but got {span} points of windows, {center=} "
+                           f"and {length=}")
     return start, count
 
 
 def _check_envelope(envelope: Tensor) -> None:
     least = all_examples(envelope).abs().min()
     if least < LEAST_ENVELOPE:
-        raise RuntimeError(f"istft(): window overlap add min: expected squares of windows that add up to {LEAST_ENVELOPE} or more at "
-                           f"every point, but got {least.item()}")
+        raise RuntimeError(f"{istft.__name__}(): window overlap add min: expected squares of windows that add up to {LEAST_ENVELOPE} or "
+                           f"more at every point, but got {least.item()}")
 
 
 @operator

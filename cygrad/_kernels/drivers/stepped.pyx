@@ -33,7 +33,7 @@ cdef number_function function_of(str name) except NULL:
     raise LookupError(f"there is no function of numbers named {name!r}")
 
 
-cdef void run_part(number_function compute, const double* a, const double* b, double parameter, double* y, intptr_t n) noexcept nogil:
+cdef void compute_range(number_function compute, const double* a, const double* b, double parameter, double* y, intptr_t n) noexcept nogil:
     cdef intptr_t i
     for i in range(n):
         y[i] = compute(a[i], b[i], parameter)
@@ -43,11 +43,11 @@ cdef void run_all(number_function compute, const double* a, const double* b, dou
     """Share the numbers among threads, in more parts than there are: some take many steps."""
     cdef intptr_t chunk = CHUNK, c
     if threads_for(n, COST_HEAVY) <= 1:
-        run_part(compute, a, b, parameter, y, n)
+        compute_range(compute, a, b, parameter, y, n)
         return
     for c in prange((n + chunk - 1) // chunk, schedule="dynamic", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
-        run_part(compute, a + c * chunk, b + c * chunk, parameter, y + c * chunk, min(chunk, n - c * chunk))
+        compute_range(compute, a + c * chunk, b + c * chunk, parameter, y + c * chunk, min(chunk, n - c * chunk))
 
 
 def stepped(str name not None, a not None, b not None, double parameter=0):

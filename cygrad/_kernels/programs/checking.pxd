@@ -1,6 +1,6 @@
 """Checks of programs: the same steps one by one in other memory that is full of NaN, and a comparison of bits.
 
-Each program that runs when CYGRAD_PROGRAMS=check was planned: which steps are needed, what lives in blocks, what is written over. A fault
+A plan decides which steps of a program are needed, which values live in blocks, and which arrays are written over. A fault
 of a plan is a fault of bits here. The first one is printed, all are counted.
 """
 from cygrad._kernels.drivers.reduction cimport cg_reduction

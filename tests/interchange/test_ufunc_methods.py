@@ -177,7 +177,7 @@ def test_special_functions_of_scipy_are_operators():
         integers = "_polynomial" in name
         if integers:
             continue
-        leaves = [cg.tensor(x * (1 + number), requires_grad=True) for number in range(function.nin)]
+        leaves = [cg.tensor(x / (1 + number), requires_grad=True) for number in range(function.nin)]
         result = function(*leaves)
         np.testing.assert_allclose(result.detach().numpy(), function(*[leaf.detach().numpy() for leaf in leaves]), rtol=1e-13)
         assert result.requires_grad and cg.autograd.grad(result.sum(), leaves[-1])[0].tolist() == cg.autograd.grad(

@@ -18,7 +18,7 @@ LARGE = "x = cygrad.ones(1 << 20).exp()"
 
 def log(*lines, **variables):
     """Return the output of a program on either stream, as {subject: text} where it is a log of ours; else as lines."""
-    unwanted = ("OMP_", "GOMP_", "CYGRAD_ISA", *(variable for _, variable, *_ in machine.LAUNCHERS))
+    unwanted = ("OMP_", "GOMP_", "CYGRAD_ISA", "CYGRAD_PROGRAMS", *(variable for _, variable, *_ in machine.LAUNCHERS))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     process = subprocess.run([sys.executable, "-c", "\n".join(["import sys", *lines])], env=environment | variables, timeout=60, text=True,
                           check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -19,6 +19,7 @@ from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of,
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, grads_list, init_node, inherit_destructor, leaf_of
+from cygrad._core.graph.rules cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport set_thread_hooks, thread_hooks
 from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
@@ -182,16 +183,23 @@ cdef int compute_observed(Node node, PyObject** grads, PyObject** results) excep
 
 
 cdef bint leads_on(Run* run, Node node) except -1:
-    """Return True if the result of a node is needed: not behind a non-leaf of which only the `.grad` is requested."""
+    """Return True if a result of a node is needed: not behind a non-leaf of which only the `.grad` is requested. A rule leaves out the
+    results that are not."""
     cdef Py_ssize_t next
     cdef int k, output_nr
+    cdef bint result = False
+    cdef unsigned long long skipped = 0
     for k in range(node.edges):
         target = edge(node, k, &output_nr)
         if target is not None:
             next = find_state(run, <PyObject*>target)
             if run.states[next].needed or run.states[next].captured:
-                return True
-    return False
+                result = True
+            elif k < EDGE_BITS:
+                skipped |= 1ULL << k
+    if result and isinstance(node, RuleNode):
+        skipped_edges()[0] = skipped
+    return result
 
 
 cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, list captured) except -1:

@@ -43,6 +43,11 @@ cdef class RuleNode(Node):
     cdef object place_in(self, TensorImpl whole, PyObject** grads)
     cdef intptr_t run_in(self, TensorImpl whole, TensorImpl g) noexcept
 
+cdef enum:
+    EDGE_BITS = 64
+
+# The edges (bits, of the first 64) whose gradients the next call of `apply` need not compute; it sets them to 0. Of this thread.
+cdef unsigned long long* skipped_edges() noexcept
 cpdef RuleOp rule_op(str name, tuple params=*)
 cdef int prepare(RuleOp op) except -1
 

@@ -24,8 +24,11 @@ cdef extern from *:
     """
     #include "memory/type_slots.h"
     CG_RECYCLE(rule)
+    static __thread unsigned long long cg_skipped_edges = 0;
+    static unsigned long long *cg_skipped_edges_address(void) { return &cg_skipped_edges; }
     """
     void cg_recycle_rule(type kind) noexcept
+    unsigned long long* cg_skipped_edges_address() noexcept
 
 cdef enum:
     GRADIENT = -1
@@ -241,7 +244,9 @@ cdef class RuleNode(Node):
         cdef TensorImpl part
         cdef list unpacked = None
         cdef object shared = None
+        cdef unsigned long long skipped = cg_skipped_edges_address()[0]
         cdef int k, output_nr
+        cg_skipped_edges_address()[0] = 0       # the functions of gradients may apply other nodes
         if self.flags & NODE_RELEASED:
             raise released_error()
         for k in range(self.outputs if op.takes_all else 1):
@@ -253,7 +258,7 @@ cdef class RuleNode(Node):
             unpacked = self.unpack_all()
         parts = self.call(op.functions[0], op.plans[0], grads, unpacked, None) if op.each else None
         for k in range(self.edges):
-            if edge(self, k, &output_nr) is None:
+            if edge(self, k, &output_nr) is None or k < EDGE_BITS and skipped >> k & 1:
                 continue
             if op.shared is not None and shared is None and SHARED in <tuple>op.plans[k]:
                 shared = self.call(op.shared, op.shared_plan, grads, unpacked, None)
@@ -261,6 +266,10 @@ cdef class RuleNode(Node):
             Py_INCREF(part)
             results[k] = <PyObject*>part
         return 0
+
+
+cdef unsigned long long* skipped_edges() noexcept:
+    return cg_skipped_edges_address()
 
 
 finish_node_type(RuleNode)

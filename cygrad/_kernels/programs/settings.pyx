@@ -2,6 +2,7 @@
 import os
 
 from cygrad._kernels.system.journal import note
+from cygrad._kernels.system.machine import whole_number
 
 cdef enum:
     LARGE = 1 << 17
@@ -15,10 +16,11 @@ def set_programs(str text not None):
     """
     global mode, large, setting
     name, _, count = text.strip().lower().partition(":")
-    if name not in ("", "eager", "check") or count and not (name == "check" and count.isdecimal()):
+    elements = whole_number(count or str(LARGE))
+    if name not in ("", "eager", "check") or count and name != "check" or elements is None:
         raise ValueError(f"programs run as 'eager', 'check' or 'check:N' (elements), or by default as '', not {text!r}")
     before = setting
-    setting, mode, large = text, {"": FUSED, "eager": EAGER, "check": CHECKED}[name], int(count or LARGE)
+    setting, mode, large = text, {"": FUSED, "eager": EAGER, "check": CHECKED}[name], elements
     return before
 
 

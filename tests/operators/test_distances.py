@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad.operators import distances
 from samples import array_of
 
 X = cg.tensor([[1.0, 2.0, 4.0], [0.0, 3.0, 1.0]], dtype=cg.float64)
@@ -17,6 +18,14 @@ def test_close_points_keep_their_distance(mode):
     distances = cg.cdist(a, b, compute_mode=mode)
     expected = np.linalg.norm(array_of(a)[:, None] - array_of(b)[None], axis=-1)
     np.testing.assert_allclose(array_of(distances), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cached", [1, 7, 40, 1000])
+def test_sets_are_compared_in_parts_of_any_size(monkeypatch, cached):
+    monkeypatch.setattr(distances, "CACHED", cached)
+    a, b = np.random.default_rng(2).normal(size=(2, 9, 3)), np.random.default_rng(3).normal(size=(5, 3))
+    expected = np.linalg.norm(a[..., :, None, :] - b[None, None], axis=-1)
+    np.testing.assert_allclose(array_of(cg.cdist(cg.tensor(a), cg.tensor(b))), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(("mode", "p"), [("use_mm_for_euclid_dist", 2.0), ("donot_use_mm_for_euclid_dist", 2.0), (None, 1.0), (None, 3.0)])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cygrad._core.compute.distances import distances_by_differences
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.batches import aligned_matrices
 from cygrad.operators._language.declaration import operator, recorded
@@ -18,26 +19,9 @@ if TYPE_CHECKING:
 
 COMPUTE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 COLUMNS = 25        # so many coordinates, or points of both sets, are few: differences are formed
-CACHED = 1 << 14    # distances that are computed at a time
 
 
 # ----- Euclidean, of all pairs -----
-def _squares_of_differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return squared distances by differences, one coordinate after the other, for so many rows that both matrices stay in a cache."""
-    squares = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype)
-    coordinates = np.ascontiguousarray(b.swapaxes(-1, -2))
-    rows = max(CACHED * a.shape[-2] // max(squares.size, 1), 1)
-    room = np.empty_like(squares[..., :rows, :])
-    for first in range(0, a.shape[-2], rows):
-        part = squares[..., first:first + rows, :]
-        difference = room[..., :part.shape[-2], :]
-        for k in range(a.shape[-1]):
-            np.subtract(a[..., first:first + rows, None, k], coordinates[..., None, k, :], out=difference)
-            difference *= difference
-            part += difference
-    return squares
-
-
 def _squares_by_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return squared distances as |a|^2 + |b|^2 - 2 a.b; pairs so close that this cancels are computed by differences."""
     center = a.sum(-2, keepdims=True) / max(a.shape[-2], 1)
@@ -73,9 +57,14 @@ def _toward(weights: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
           batch=aligned_matrices)
 def _euclidean_dist(x1: Tensor, x2: Tensor, by_products: bool) -> Tensor:
     """Return the Euclidean distances of all pairs."""
-    a, b = to_array(x1), to_array(x2)
-    squares = (_squares_by_products if by_products else _squares_of_differences)(a, b)
-    return recorded(_euclidean_dist, (x1, x2), computed(np.sqrt(squares, out=squares)))
+    if by_products:
+        squares = _squares_by_products(to_array(x1), to_array(x2))
+        result = computed(np.sqrt(squares, out=squares))
+    else:
+        outer = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        a, b = (x.detach().expand(*outer, *x.shape[-2:]) for x in (x1, x2))
+        result = distances_by_differences(a, b.mT)
+    return recorded(_euclidean_dist, (x1, x2), result)
 
 
 def _check_sets(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> None:

@@ -54,15 +54,18 @@ def _check_same_dtype(message: str, a: Tensor, b: Tensor) -> None:
 # ----- Elements along a dim -----
 def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
     _check_same_dtype("scatter(): Expected self.dtype to be equal to src.dtype", input, src)
-    sizes = src.shape or (1,)
-    if index.numel() and (len(sizes) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, sizes, strict=False))):
+    shape, sizes = index.shape or (1,), src.shape or (1,)
+    if shape == sizes or not index.numel():
+        return
+    if len(sizes) != len(shape) or any(n > m for n, m in zip(shape, sizes, strict=True)):
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from the dimension "
                            f"that is indexed and to be no larger size than src {list(src.shape)}")
 
 
 def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
     """Return the part of its source that a scatter reads."""
-    return vector(to_array(src))[tuple([slice(size) for size in index.shape or (1,)])]
+    array, shape = vector(to_array(src)), index.shape or (1,)
+    return array if array.shape == shape else array[tuple([slice(size) for size in shape])]
 
 
 def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:

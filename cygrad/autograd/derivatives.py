@@ -27,8 +27,11 @@ class GradientEdge(NamedTuple):
 
 
 # ----- Arguments -----
+_ENDS = (TensorImpl, GradientEdge)      # a tuple, as a union of types is made again by each call
+
+
 def _items(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, TensorImpl | GradientEdge) else tuple(value)
+    return (value,) if isinstance(value, _ENDS) else tuple(value)
 
 
 def _inputs(value: Any, function: str) -> tuple[Any, ...]:
@@ -40,7 +43,7 @@ def _inputs(value: Any, function: str) -> tuple[Any, ...]:
     if not items:
         raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
     for item in items:
-        if not isinstance(item, TensorImpl | GradientEdge):
+        if not isinstance(item, _ENDS):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(item).__name__}")
     return items
 

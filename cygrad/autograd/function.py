@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
+from types import MappingProxyType
 from typing import Any
 
 from cygrad._core.compute.inplace import check_dirty, guard_view, record_dirty, view_as_itself
 from cygrad._core.engine.backward import FunctionNode
-from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.saved import SavedTensor, released_error_of, save_for
 from cygrad._core.levels.batches import special_tensors
 from cygrad._core.levels.observers import begin_function, end_function
@@ -26,21 +27,22 @@ class FunctionCtx(FunctionNode):
 
     _function: type[Function]
     _converted: tuple[int, Any, Any] | None = None      # the last gradient that had another dtype than its input, for gradcheck
+    # The beginnings of the attributes of a call, which are replaced and never changed.
+    _to_save: tuple[Tensor | None, ...] = ()
+    _saved: tuple[SavedTensor, ...] = ()
+    _non_differentiable: Set[int] = frozenset()
+    _dirty: Mapping[int, Tensor] = MappingProxyType({})
+    _changed: Set[int] = frozenset()        # ids of inputs that were, for forward mode
+    _materialize = _materialize_non_diff_grads = True       # the second is torch's name, which users set
+    saved_for_forward: tuple[Tensor | None, ...] | None = None
+    _in_jvp = False
+    _freed = False
+    _outputs: tuple[tuple[Any, Any, bool], ...] = ()      # (shape, dtype, whether differentiable)
+    _inputs: tuple[Any, ...] = ()
 
     def __init__(self, function: type[Function], needs_input_grad: tuple[bool, ...]) -> None:
         self._function, self.needs_input_grad = function, needs_input_grad
-        self._to_save: tuple[Tensor | None, ...] = ()
-        self._saved: tuple[SavedTensor, ...] = ()
-        self._non_differentiable: set[int] = set()
-        self._dirty: dict[int, Tensor] = {}
-        self._changed: set[int] = set()         # ids of inputs that were, for forward mode
-        self._materialize = self._materialize_non_diff_grads = True     # the second is torch's name, which users set
-        self.saved_for_forward: tuple[Tensor | None, ...] | None = None
-        self._in_jvp = False
-        self._freed = False
-        self._outputs: tuple[tuple[Any, Any, bool], ...] = ()      # (shape, dtype, whether differentiable)
         self._input_count = len(needs_input_grad)
-        self._inputs: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which reads them as `saved_tensors`; call it once, in `forward`."""
@@ -261,18 +263,21 @@ class Function:
         """Return the outputs and the context."""
         tensors = [argument if isinstance(argument, Tensor) else None for argument in arguments]
         needs = tuple([tensor is not None and tensor.requires_grad for tensor in tensors])
-        recorded = is_grad_enabled() and True in needs
+        before = is_grad_enabled()
+        recorded = before and True in needs
         ctx = cls._backward_cls(cls, needs)
         event = begin_function(cls.__name__, arguments)
         try:
-            with no_grad():
-                if cls.setup_context is not Function.setup_context:
-                    result = cls.forward(*arguments)
-                    cls.setup_context(ctx, arguments, result)
-                else:
-                    result = cls.forward(ctx, *arguments)
+            _set_grad_enabled(False)
+            if cls.setup_context is not Function.setup_context:
+                result = cls.forward(*arguments)
+                cls.setup_context(ctx, arguments, result)
+            else:
+                result = cls.forward(ctx, *arguments)
+            _set_grad_enabled(before)
             return _finished(ctx, tensors, result, recorded), ctx
         finally:
+            _set_grad_enabled(before)
             if event:
                 end_function(event)
 
@@ -284,29 +289,35 @@ class InplaceFunction(Function):
 def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, recorded: bool) -> Any:
     """Return the outputs of `forward`, made outputs of the context's node where the call is recorded."""
     outputs = result if isinstance(result, tuple) else (result,)
-    edges = {id(tensor): edge for edge, tensor in enumerate(tensor for tensor in inputs if tensor is not None)}
-    _check_dirty(ctx, outputs, edges, recorded)
-    differentiable = tuple(recorded and isinstance(output, Tensor) and output.dtype.is_differentiable
-                           and id(output) not in ctx._non_differentiable for output in outputs)
-    dirty = tuple(use and id(output) in ctx._dirty and id(output) in edges for output, use in zip(outputs, differentiable, strict=True))
-    fresh = tuple(output if changed else _unshared(output, id(output) in edges, use) if isinstance(output, Tensor) else output
-                  for output, use, changed in zip(outputs, differentiable, dirty, strict=True))
+    tensors = tuple([tensor for tensor in inputs if tensor is not None])
+    edges = {id(tensor): edge for edge, tensor in enumerate(tensors)}
+    if ctx._dirty:
+        _check_dirty(ctx, outputs, edges, recorded)
+    fresh, differentiable, dirty = [], [], []
+    for output in outputs:
+        identifier, is_tensor = id(output), isinstance(output, Tensor)
+        use = recorded and is_tensor and output.dtype.is_differentiable and identifier not in ctx._non_differentiable
+        changed = use and identifier in ctx._dirty and identifier in edges
+        fresh.append(_unshared(output, identifier in edges, use) if is_tensor and not changed else output)
+        differentiable.append(use)
+        dirty.append(changed)
     if recorded:
-        ctx._outputs = tuple((output.shape, output.dtype, use) if isinstance(output, Tensor) else ((), None, use)
-                             for output, use in zip(fresh, differentiable, strict=True))
-        ctx._inputs = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs)
-        ctx._connect(tuple(tensor for tensor in inputs if tensor is not None), tuple(
-            output if use and not changed else None for output, use, changed in zip(fresh, differentiable, dirty, strict=True)))
-        for number, (output, changed) in enumerate(zip(fresh, dirty, strict=True)):
+        ctx._outputs = tuple([(output.shape, output.dtype, use) if isinstance(output, Tensor) else ((), None, use)
+                              for output, use in zip(fresh, differentiable, strict=True)])
+        ctx._inputs = tuple([None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs])
+        ctx._connect(tensors, tuple([output if use and not changed else None
+                                     for output, use, changed in zip(fresh, differentiable, dirty, strict=True)]))
+        for number, changed in enumerate(dirty):
             if changed:
-                record_dirty(output, ctx, edges[id(output)], number)
-        ctx._saved = tuple(save_for(ctx, tensor) for tensor in ctx._to_save)
+                record_dirty(fresh[number], ctx, edges[id(fresh[number])], number)
+        ctx._saved = tuple([save_for(ctx, tensor) for tensor in ctx._to_save])
     for output in fresh:
         if isinstance(output, Tensor) and id(output) not in edges and output._is_view():
             guard_view(output, sum(differentiable) > 1)
-    ctx._changed = ctx._dirty.keys() & edges.keys()
-    ctx._to_save, ctx._dirty = (), {}
-    return fresh if isinstance(result, tuple) else fresh[0]
+    if ctx._dirty:
+        ctx._changed, ctx._dirty = ctx._dirty.keys() & edges.keys(), {}
+    ctx._to_save = ()
+    return tuple(fresh) if isinstance(result, tuple) else fresh[0]
 
 
 def _check_dirty(ctx: FunctionCtx, outputs: tuple[Any, ...], edges: dict[int, int], recorded: bool) -> None:

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cygrad._core.compute.dispatch import ops as rows
-from cygrad._core.compute.inplace import write_values
-from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import all_examples, check_kinds
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.loss_reduction import read_reduction, reduced
@@ -98,25 +94,15 @@ def _samples_together(level: Any, operator: Any, scores: Tensor, *others: Tensor
     return level.leave(operator(*(tensor.flatten(0, 1) for tensor in tensors)).unflatten(0, sizes))
 
 
-def _places(target: Tensor) -> tuple[np.ndarray, ...]:
-    """Return the key of the classes among scores."""
-    classes = to_array(target)
-    samples, *places = np.ogrid[tuple(map(slice, classes.shape))] if classes.ndim > 1 else [np.arange(len(classes))]
-    return samples, classes, *places
-
-
 @operator(dlosses=lambda g, scores, target: (g * scores.softmax(1)).sum(1) - _at_classes(g, target),
           dscores=lambda g, losses, scores: _softmax_gradient(g * losses.unsqueeze(1), scores.softmax(1), 1),
           dtarget=None, dlargest=None, dlogarithm=None, batch=_samples_together)
 def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, largest: Tensor, logarithm: Tensor) -> Tensor:
     """Return the gradient of losses, times numbers: softmax(scores), less 1 at the class of each sample."""
     def compute() -> Tensor:
-        result = _times_softmax(losses.detach().unsqueeze(1), scores.detach().contiguous(), largest, logarithm, 1)
-        write_values(result, subtract)
-        return result
-
-    def subtract(array: np.ndarray) -> None:
-        array[_places(target)] -= to_array(losses)
+        factors = losses.detach().unsqueeze(1)
+        result = _times_softmax(factors, scores.detach().contiguous(), largest, logarithm, 1)
+        return result.scatter_add_(1, target.unsqueeze(1), -factors)
 
     return recorded(_softmax_loss_gradient, (losses, scores, target, largest, logarithm), unrecorded(compute))
 
@@ -132,8 +118,7 @@ def _softmax_loss(input: Tensor, target: Tensor) -> Tensor:
     def compute() -> tuple[Tensor, Tensor, Tensor]:
         largest = x.amax(1, keepdim=True)
         logarithm = _logarithm_of_sum(x.contiguous(), largest, 1)
-        picked = computed(to_array(x)[_places(target)])
-        return largest, logarithm, logarithm.squeeze(1).sub(picked.sub_(largest.squeeze(1)))
+        return largest, logarithm, logarithm.squeeze(1).sub(_at_classes(x, target).sub_(largest.squeeze(1)))
 
     largest, logarithm, loss = unrecorded(compute)
     return recorded(_softmax_loss, (input, target), loss, largest=largest, logarithm=logarithm)

@@ -18,20 +18,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cygrad._core.compute.patches import added_columns, columns_of
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_operand, integers
-from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.padding import constant_pad_nd
-from cygrad.operators.patches import Steps, added, extent_of, placed, windows
+from cygrad.operators.patches import Steps, extent_of, placed
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    from cygrad._core.memory.storage import DType
     from cygrad.tensor import Tensor
     from cygrad.typing import Ints
 
@@ -45,73 +47,77 @@ LONG, MANY = 128, 512
 FEWER, SMALL = 4, 1 << 10
 
 
-# ----- Products of arrays -----
-def _blocks(view: np.ndarray, dims: int) -> Iterator[tuple[slice, slice]]:
-    """Yield parts of windows, (examples, channels, *kernel, *places): examples, and places along the first of the dims."""
-    examples, rows = view.shape[0], view.shape[2 + dims]
-    step = max(BLOCK * examples * rows // view.size, 1)      # rows in a block
-    if step >= rows:
-        for n in range(0, examples, step // rows):
-            yield slice(n, n + step // rows), slice(None)
-        return
-    for n in range(examples):
-        for row in range(0, rows, step):
-            yield slice(n, n + 1), slice(row, row + step)
+# ----- Products of columns -----
+class Block(NamedTuple):
+    """A part of the windows: examples, and places along the first dim."""
+
+    examples: slice
+    rows: slice
 
 
-def _columns(view: np.ndarray, groups: int, dims: int) -> np.ndarray:
+@lru_cache(256)
+def _blocks(size: int, examples: int, channels: int, kernel: Sizes, count: Sizes) -> tuple[Block, ...]:
+    """Return parts of the windows, of about so many elements."""
+    each = channels * prod(kernel) * prod(count[1:])        # elements of the windows in a row of places
+    step = max(size // max(each, 1), 1)                    # rows in a block
+    if step >= count[0]:
+        step //= max(count[0], 1)
+        return tuple([Block(slice(n, min(n + step, examples)), slice(0, count[0])) for n in range(0, examples, step)])
+    rows = [slice(row, min(row + step, count[0])) for row in range(0, count[0], step)]
+    return tuple([Block(slice(n, n + 1), each_rows) for n in range(examples) for each_rows in rows])
+
+
+def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, count: Sizes) -> Tensor:
     """Return windows as matrices: a row for each channel of a group and place in the kernel, a column for each window."""
-    rows, columns = prod(view.shape[1:2 + dims]) // groups, view.shape[0] * prod(view.shape[2 + dims:])
-    if view.shape[0] != 1:
-        view = view.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
-    return view.reshape(groups, rows, columns)
+    examples, (first, end, _) = block.examples, block.rows.indices(count[0])
+    part = x if examples.stop - examples.start == len(x) else x[examples]
+    columns = columns_of(part, steps, kernel, (end - first, *count[1:]), True, first)
+    return columns if groups == 1 else columns.reshape(groups, columns.shape[0] // groups, columns.shape[1])
 
 
-def _convolved(view: np.ndarray, w: np.ndarray, groups: int) -> np.ndarray:
-    """Return the products of windows (examples, channels, *kernel, *places) with kernels, (examples, channels, *places)."""
-    dims = w.ndim - 2
-    examples, channels, places = view.shape[0], w.shape[0], view.shape[2 + dims:]
-    matrix = w.reshape(groups, channels // groups, prod(w.shape[1:]))
-    if examples == 1 and view.size <= BLOCK:
-        return np.matmul(matrix, _columns(view, groups, dims)).reshape(1, channels, *places)
-    result = np.zeros((examples, channels, *places), view.dtype)
-    all_of_kernel = (slice(None),) * (1 + dims)
-    for part, rows in _blocks(view, dims) if view.size else ():
-        block = view[part, *all_of_kernel, rows]
-        product = np.matmul(matrix, _columns(block, groups, dims))
-        result[part, :, rows] = product.reshape(channels, block.shape[0], *block.shape[2 + dims:]).swapaxes(0, 1)
+def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
+    """Return the products of windows with kernels, (examples, channels, *count)."""
+    (channels, *rest), groups, kernel, examples = w.shape, steps.groups, w.shape[2:], len(x)
+    matrix = w.reshape(channels, prod(rest)) if groups == 1 else w.reshape(groups, channels // groups, prod(rest))
+    blocks = _blocks(BLOCK, examples, x.shape[1], kernel, count)
+    if examples == len(blocks) == 1:
+        return (matrix @ _columns(x, blocks[0], groups, steps, kernel, count)).reshape(1, channels, *count)
+    result = x.new_empty((examples, channels, *count))
+    for block in blocks:
+        part = result[block.examples, :, block.rows]
+        product = matrix @ _columns(x, block, groups, steps, kernel, count)
+        part.copy_(product.reshape(channels, len(part), *part.shape[2:]).transpose(0, 1))
     return result
 
 
-def _kernels(view: np.ndarray, y: np.ndarray, groups: int) -> np.ndarray:
-    """Return the sums of products of windows (examples, channels, *kernel, *places) with results, (channels of y, channels, *kernel)."""
-    dims, channels = y.ndim - 2, y.shape[1]
-    kernel = view.shape[1:2 + dims]
-    if y.shape[0] == 1 and view.size <= BLOCK:
-        own = y.reshape(groups, channels // groups, prod(y.shape[2:]))
-        return np.matmul(own, _columns(view, groups, dims).swapaxes(1, 2)).reshape(channels, kernel[0] // groups, *kernel[1:])
-    result = np.zeros((groups, channels // groups, prod(kernel) // groups), view.dtype)
-    all_of_kernel = (slice(None),) * (1 + dims)
-    for part, rows in _blocks(view, dims) if view.size else ():
-        block = view[part, *all_of_kernel, rows]
-        own = y[part, :, rows].swapaxes(0, 1).reshape(groups, channels // groups, prod(block.shape[:1] + block.shape[2 + dims:]))
-        result += np.matmul(own, _columns(block, groups, dims).swapaxes(1, 2))
-    return result.reshape(channels, kernel[0] // groups, *kernel[1:])
+def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
+    """Return the sums of products of windows with results, (channels of y, channels of a group, *kernel)."""
+    examples, channels, *count = y.shape
+    groups, result = steps.groups, None
+    for block in _blocks(BLOCK, examples, x.shape[1], kernel, tuple(count)):
+        part = y if len(y) == 1 and block.rows.stop - block.rows.start == count[0] else y[block.examples, :, block.rows]
+        own = part.transpose(0, 1).reshape(channels, part.numel() // max(channels, 1))
+        if groups > 1:
+            own = own.reshape(groups, channels // groups, own.shape[1])
+        product = own @ _columns(x, block, groups, steps, kernel, tuple(count)).mT
+        result = product if result is None else result.add_(product)
+    shape = (channels, x.shape[1] // groups, *kernel)
+    return x.new_zeros(shape) if result is None else result.reshape(shape)
 
 
-def _spread(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
+def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    kernel, groups, (own, channels) = w.shape[2:], steps.groups, w.shape[:2]
-    if max(steps.stride) == 1 and (own <= FEWER * groups * channels or y.size < SMALL):
+    (own, channels, *_), kernel, groups = w.shape, w.shape[2:], steps.groups
+    if max(steps.stride) == 1 and (own <= FEWER * groups * channels or y.numel() < SMALL):
         return _gathered(y, w, steps, sizes)
     examples, places = y.shape[0], y.shape[2:]
-    matrix = w.reshape(groups, own // groups, channels * prod(kernel)).swapaxes(1, 2)
+    matrix = w.reshape(groups, own // groups, channels * prod(kernel)).mT
     values = y.reshape(examples, groups, own // groups, prod(places))
-    result = np.empty((examples, groups * channels, *sizes), y.dtype)
+    result = y.new_empty((examples, groups * channels, *sizes))
     block = max(BLOCK // max(groups * channels * prod(kernel) * prod(places), 1), 1)
     for n in range(0, examples, block):
-        columns = np.matmul(matrix, values[n:n + block])
-        result[n:n + block] = added(columns.reshape(columns.shape[0], groups * channels, *kernel, *places), steps, sizes)
+        columns = (matrix @ values[n:n + block]).flatten(1, 2)
+        result[n:n + block] = added_columns(columns, steps, kernel, places, sizes)
     return result
 
 
@@ -122,16 +128,16 @@ def _in_reverse(steps: Steps, kernel: tuple[int, ...]) -> Steps:
     return steps._replace(before=first)
 
 
-def _gathered(y: np.ndarray, w: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
+def _gathered(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order."""
-    kernel, groups, (own, channels) = w.shape[2:], steps.groups, w.shape[:2]
-    turned = w[:, :, *(slice(None, None, -1),) * len(kernel)]
+    (own, channels, *_), kernel, groups = w.shape, w.shape[2:], steps.groups
+    turned = w.flip(tuple(range(2, 2 + len(kernel))))
     if groups > 1:
         turned = turned.reshape(groups, own // groups, channels, *kernel)
-        turned = turned.swapaxes(1, 2).reshape(groups * channels, own // groups, *kernel)
+        turned = turned.transpose(1, 2).reshape(groups * channels, own // groups, *kernel)
     else:
-        turned = turned.swapaxes(0, 1)
-    return _convolved(windows(y, _in_reverse(steps, kernel), kernel, sizes), turned, groups)
+        turned = turned.transpose(0, 1)
+    return _convolved(y, turned, _in_reverse(steps, kernel), sizes)
 
 
 # ----- Products of spectra -----
@@ -148,8 +154,8 @@ def _quick_size(size: int) -> int:
         size += 1
 
 
-def _is_spectral(kernel: Sizes, count: Sizes, dtype: np.dtype) -> bool:
-    return prod(kernel) >= LONG and prod(count) >= MANY and dtype.kind in "fc"
+def _is_spectral(kernel: Sizes, count: Sizes, dtype: DType) -> bool:
+    return prod(kernel) >= LONG and prod(count) >= MANY and dtype.is_differentiable
 
 
 def _apart(array: np.ndarray, step: Sizes) -> np.ndarray:
@@ -239,11 +245,11 @@ def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps:
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...]) -> Tensor:
     """Convolve (examples, channels, *sizes) with kernels (channels of the result, channels of a group, *kernel) at so many places."""
-    x, w = to_array(input), to_array(weight)
-    result = _convolved_by_spectra(x, w, steps, count) if _is_spectral(w.shape[2:], count, w.dtype) else None
-    if result is None:
-        result = _convolved(windows(x, steps, w.shape[2:], count), w, steps.groups)
-    return recorded(_convolve, (input, weight), computed(result), steps=steps)
+    result = None
+    if _is_spectral(weight.shape[2:], count, weight.dtype):
+        result = _convolved_by_spectra(to_array(input), to_array(weight), steps, count)
+    tensor = unrecorded(lambda: _convolved(input, weight, steps, count)) if result is None else computed(result)
+    return recorded(_convolve, (input, weight), tensor, steps=steps)
 
 
 @operator(dinput=lambda g, weight, steps, input_shape: g._convolve(weight, steps, input_shape[2:]),
@@ -251,9 +257,11 @@ def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its input: from results to a tensor of sizes."""
-    y, w = to_array(input), to_array(weight)
-    result = _spread_by_spectra(y, w, steps, sizes) if _is_spectral(w.shape[2:], y.shape[2:], w.dtype) else None
-    return recorded(_spread_kernels, (input, weight), computed(_spread(y, w, steps, sizes) if result is None else result), steps=steps)
+    result = None
+    if _is_spectral(weight.shape[2:], input.shape[2:], weight.dtype):
+        result = _spread_by_spectra(to_array(input), to_array(weight), steps, sizes)
+    tensor = unrecorded(lambda: _spread(input, weight, steps, sizes)) if result is None else computed(result)
+    return recorded(_spread_kernels, (input, weight), tensor, steps=steps)
 
 
 @operator(dinput=lambda g, other, steps, input_shape: other._spread_kernels(g, steps, input_shape[2:]),
@@ -261,11 +269,11 @@ def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[in
           tangent=bilinear, batch=_kernels_of_examples, node="ConvolutionBackward0")
 def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its kernels: from an input and results to kernels."""
-    x, y = to_array(input), to_array(other)
-    result = _kernels_by_spectra(x, y, steps, kernel) if _is_spectral(kernel, y.shape[2:], y.dtype) else None
-    if result is None:
-        result = _kernels(windows(x, steps, kernel, y.shape[2:]), y, steps.groups)
-    return recorded(_sum_kernels, (input, other), computed(result), steps=steps)
+    result = None
+    if _is_spectral(kernel, other.shape[2:], other.dtype):
+        result = _kernels_by_spectra(to_array(input), to_array(other), steps, kernel)
+    tensor = unrecorded(lambda: _kernels(input, other, steps, kernel)) if result is None else computed(result)
+    return recorded(_sum_kernels, (input, other), tensor, steps=steps)
 
 
 # ----- Arguments -----

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cygrad._core.compute.distances import distances_by_differences
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.batches import aligned_matrices
 from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.tiled import tiled
 from cygrad.operators.norms import linalg_vector_norm
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
@@ -20,16 +22,6 @@ COLUMNS = 25        # so many coordinates, or points of both sets, are few: diff
 
 
 # ----- Euclidean, of all pairs -----
-def _squares_of_differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return squared distances by differences, one coordinate after the other, so that a matrix of them stays in a cache."""
-    squares = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype)
-    for k in range(a.shape[-1]):
-        difference = a[..., :, None, k] - b[..., None, :, k]
-        difference *= difference
-        squares += difference
-    return squares
-
-
 def _squares_by_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return squared distances as |a|^2 + |b|^2 - 2 a.b; pairs so close that this cancels are computed by differences."""
     center = a.sum(-2, keepdims=True) / max(a.shape[-2], 1)
@@ -47,22 +39,32 @@ def _squares_by_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return squares
 
 
-def _toward(g: Tensor, x1: Tensor, x2: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient for the first set: the sum over the second one of g (x1 - x2) / y, and 0 where the distance y is 0."""
+@tiled
+def _over_distances(g: Tensor, y: Tensor, dim: int) -> Tensor:
     zero = y == 0
-    weights = (g / y.masked_fill(zero, 1)).masked_fill(zero, 0)
+    return (g / y.masked_fill(zero, 1)).masked_fill(zero, 0)
+
+
+def _toward(weights: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+    """Return the gradient for the first set: the sum over the second one of weights times x1 - x2."""
     center = x1.mean(-2, keepdim=True)
     return weights.sum(-1, keepdim=True) * (x1 - center) - weights @ (x2 - center)
 
 
-@operator(dx1=lambda g, x1, x2, y, x1_shape: _toward(g, x1, x2, y).sum_to_size(x1_shape),
-          dx2=lambda g, x1, x2, y, x2_shape: _toward(g.mT, x2, x1, y.mT).sum_to_size(x2_shape), node="CdistBackward0",
+# The weights of differences are g / y, and 0 where the distance y is 0.
+@operator(shared=lambda g, y: _over_distances(g, y, -1), dx1=lambda shared, x1, x2, x1_shape: _toward(shared, x1, x2).sum_to_size(x1_shape),
+          dx2=lambda shared, x1, x2, x2_shape: _toward(shared.mT, x2, x1).sum_to_size(x2_shape), node="CdistBackward0",
           batch=aligned_matrices)
 def _euclidean_dist(x1: Tensor, x2: Tensor, by_products: bool) -> Tensor:
     """Return the Euclidean distances of all pairs."""
-    a, b = to_array(x1), to_array(x2)
-    squares = (_squares_by_products if by_products else _squares_of_differences)(a, b)
-    return recorded(_euclidean_dist, (x1, x2), computed(np.sqrt(squares, out=squares)))
+    if by_products:
+        squares = _squares_by_products(to_array(x1), to_array(x2))
+        result = computed(np.sqrt(squares, out=squares))
+    else:
+        outer = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        a, b = (x.detach().expand(*outer, *x.shape[-2:]) for x in (x1, x2))
+        result = distances_by_differences(a, b.mT)
+    return recorded(_euclidean_dist, (x1, x2), result)
 
 
 def _check_sets(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> None:

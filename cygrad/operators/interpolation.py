@@ -16,7 +16,7 @@ from cygrad._core.memory.sizes import index_argument
 from cygrad.operators._language.arguments import SEQUENCE
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
-from cygrad.operators.bands import Band
+from cygrad.operators.bands import Band, Bands
 from cygrad.operators.pooling import adaptive_avg_pool1d, nn_functional_adaptive_avg_pool2d, nn_functional_adaptive_avg_pool3d
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
@@ -110,25 +110,18 @@ def _smooth(size: int, count: int, factor: float | None, align_corners: bool, mo
 
 
 @rounded_once
-def _resampled(input: Tensor, bands: list[Band]) -> Tensor:
-    """Apply a band to each of the last dims; those that make fewer elements come first."""
-    dims = range(input.ndim - len(bands), input.ndim)
-    for dim, band in sorted(zip(dims, bands, strict=True), key=lambda pair: len(pair[1].places) / pair[1].size):
-        if not band.is_identity:
-            input = input._banded(dim, band)
-    return input
+def _resampled(input: Tensor, bands: Bands) -> Tensor:
+    return input._banded(bands) if bands else input.clone()
 
 
-def _byte(input: Tensor, bands: list[Band]) -> Tensor:
+def _byte(input: Tensor, bands: Bands) -> Tensor:
     """Resample bytes as floats, and round the results to the nearest, halves up."""
     return (_resampled(input.float(), bands) + 0.5).floor().clamp(0, 255).to(input.dtype)
 
 
 # ----- Arguments -----
-def _sizes(input: Tensor, size: Ints | None, scale_factor: float | Sequence[float] | None, recompute: bool) -> tuple[
-        list[int], list[float | None]]:
-    """Return the sizes of the result, and the factors that places are computed by, None where these are the sizes' ratios."""
-    dims = input.ndim - 2
+def _read_sizes(dims: int, shape: Sequence[int], size: Any, scale_factor: Any) -> tuple[tuple[int, ...] | None, tuple[float, ...] | None]:
+    """Return the sizes, or the factors, for each dim."""
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
@@ -136,19 +129,14 @@ def _sizes(input: Tensor, size: Ints | None, scale_factor: float | Sequence[floa
     if size is not None:
         if isinstance(size, SEQUENCE) and len(size) != dims:
             raise ValueError("Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                             f"{list(input.shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                             f"{list(shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
                              "format and output size in (o1, o2, ...,oK) format.")
-        if recompute:
-            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        sizes = list(size) if isinstance(size, SEQUENCE) else [size] * dims
-        return [index_argument(number, "size") for number in sizes], [None] * dims
+        return tuple([index_argument(number, "size") for number in (size if isinstance(size, SEQUENCE) else (size,) * dims)]), None
     if isinstance(scale_factor, SEQUENCE) and len(scale_factor) != dims:
         raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                         f"{list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in "
+                         f"{list(shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in "
                          "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
-    factors = [_factor(factor) for factor in (scale_factor if isinstance(scale_factor, SEQUENCE) else [scale_factor] * dims)]
-    return [int(length * factor) for length, factor in zip(input.shape[2:], factors, strict=True)], [
-        None if recompute else factor for factor in factors]
+    return None, tuple(map(_factor, scale_factor)) if isinstance(scale_factor, SEQUENCE) else (_factor(scale_factor),) * dims
 
 
 def _factor(value: Any) -> float:
@@ -178,13 +166,44 @@ def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias:
         raise ValueError("Lanczos mode does not support align_corners=True" if align_corners else "Lanczos mode requires antialias=True")
 
 
-def _check_sizes(input: Tensor, sizes: list[int]) -> None:
-    if min(*input.shape[2:], *sizes) < 1:
+def _check_sizes(shape: tuple[int, ...], sizes: Sequence[int]) -> None:
+    if min(*shape[2:], *sizes) < 1:
         pairs = [", ".join(f"{letter}: {size}" for letter, size in zip("DHW"[3 - len(sizes):], each, strict=True))
-                 for each in (input.shape[2:], sizes)]
+                 for each in (shape[2:], sizes)]
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({pairs[0]}) and output ({pairs[1]})")
-    if input.shape[1] == 0:
-        raise RuntimeError(f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}")
+    if shape[1] == 0:
+        raise RuntimeError(f"Non-empty {len(shape)}D data tensor expected but got a tensor with sizes {list(shape)}")
+
+
+def _scaled(shape: tuple[int, ...], sizes: tuple[int, ...] | None, factors: Sequence[float] | None, recompute: bool) -> tuple[int, ...]:
+    """Return the sizes of the result: given, or the input's times factors."""
+    if factors is not None:
+        return tuple([int(length * factor) for length, factor in zip(shape[2:], factors, strict=True)])
+    assert sizes is not None
+    if recompute:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    return sizes
+
+
+# Plans are cached, as a program resamples the same shapes over and over.
+@lru_cache(256)
+def _planned(shape: tuple[int, ...], sizes: tuple[int, ...] | None, factors: tuple[float, ...] | None, mode: str, align_corners: bool,
+             recompute: bool, antialias: bool, single: bool) -> Bands:
+    """Return the bands of the last dims that change something; those that make fewer elements come first."""
+    # The factors that places are computed by; None: by the ratio of the sizes.
+    known: Sequence[float | None] = [None] * (len(shape) - 2) if recompute or factors is None else factors
+    sizes = _scaled(shape, sizes, factors, recompute)
+    _check_sizes(shape, sizes)
+    bands, exact = [], mode == "nearest-exact"
+    for extent in zip(shape[2:], sizes, known, strict=True):
+        if mode.startswith("nearest"):
+            bands.append(_nearest(*extent, exact, single, not exact and len(sizes) == 2))
+        elif antialias:
+            bands.append(_smooth(*extent, align_corners, mode))
+        else:
+            bands.append((_bicubic if mode == "bicubic" else _linear)(*extent, align_corners))
+    steps = [(dim, band) for dim, band in enumerate(bands, -len(bands)) if not band.is_identity]
+    return tuple(sorted(steps, key=lambda step: len(step[1].places) / step[1].size))
 
 
 # ----- Operators -----
@@ -208,25 +227,17 @@ def nn_functional_interpolate(input: Tensor, size: Ints | None = None, scale_fac
     tensor([[[0.0000, 0.5000, 1.0000, 2.5000, 4.0000]]])
     """
     _check_mode(input, mode, align_corners, antialias)
-    sizes, factors = _sizes(input, size, scale_factor, bool(recompute_scale_factor))
-    if mode != "area":
-        _check_sizes(input, sizes)
+    dims = input.ndim - 2
+    sizes, factors = _read_sizes(dims, input.shape, size, scale_factor)
     is_byte = input.dtype.name == "uint8" and mode not in ("area", "linear", "trilinear")
     if not input.is_floating_point() and not is_byte:
         raise NotImplementedError(f"\"{MODES[mode][1]}\" not implemented for '{DTYPES[NUMBER[input.dtype.name]].title}'")
     if mode == "area":
-        pool = (adaptive_avg_pool1d, nn_functional_adaptive_avg_pool2d, nn_functional_adaptive_avg_pool3d)[len(sizes) - 1]
-        return pool(input, sizes)
-    extents = list(zip(input.shape[2:], sizes, factors, strict=True))
-    if mode.startswith("nearest"):
-        exact, single = mode == "nearest-exact", input.dtype.name != "float64"
-        result = _resampled(input, [_nearest(*extent, exact, single, not exact and len(sizes) == 2) for extent in extents])
-    else:
-        corners = bool(align_corners)
-        bands = [_smooth(*extent, corners, mode) if antialias else (_bicubic if mode == "bicubic" else _linear)(*extent, corners)
-                 for extent in extents]
-        result = (_byte if is_byte else _resampled)(input, bands)
-    return result.clone() if result is input else result
+        pool = (adaptive_avg_pool1d, nn_functional_adaptive_avg_pool2d, nn_functional_adaptive_avg_pool3d)[dims - 1]
+        return pool(input, _scaled(input.shape, sizes, factors, bool(recompute_scale_factor)))
+    bands = _planned(input.shape, sizes, factors, mode, bool(align_corners), bool(recompute_scale_factor), bool(antialias),
+                     input.dtype.name != "float64")
+    return _byte(input, bands) if is_byte and not mode.startswith("nearest") else _resampled(input, bands)
 
 
 @operator(method=False)

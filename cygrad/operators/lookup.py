@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor
+from cygrad._core.compute.places import elements_at
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import computed, first_outside, from_array, to_array
@@ -47,9 +48,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     tensor([[1, 1],
             [4, 3]])
     """
-    d, key = elements_along(gather, input, dim, index, "input")
-    array = np.empty(index.shape, to_array(input).dtype) if key is None else vector(to_array(input))[key].reshape(index.shape)
-    return delivered(recorded(gather, (input, index), computed(array), dim=d), out)
+    d = elements_along(gather, input, dim, index, "input")
+    return delivered(recorded(gather, (input, index), elements_at(input, d, index), dim=d), out)
 
 
 @operator(dinput=lambda g, input_shape, dim, index: g.new_zeros(input_shape).index_add(dim, index, g), dindex=None,

@@ -1,28 +1,29 @@
 """Largest elements of windows, norms of windows, and the inverse of the first.
 
-A largest element is found as its place in the dims that are pooled, dim by dim, without a gradient; its value, and so its gradient, is
-`gather` of the places.
+The gradient of a largest element goes to its place in the dims that are pooled, which count as one.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from cygrad._core.operands.arrays import computed, first_outside, to_array
-from cygrad.operators._language.arguments import integers
+from cygrad._core.compute.bands import largest
+from cygrad._core.compute.places import added_behind, elements_behind
+from cygrad._core.operands.arrays import first_outside, to_array
+from cygrad.operators._language.arguments import checked_operand, integers
 from cygrad.operators._language.batches import same
-from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
-from cygrad.operators._language.tangents import constant
+from cygrad.operators._language.tangents import first_linear
 from cygrad.operators.bands import Band
 from cygrad.operators.pooling import (
+    adaptive_plan,
     adaptive_sizes,
-    adaptive_windows,
     avg_pool1d,
-    check_input,
+    check_shape,
+    hashable,
     nn_functional_avg_pool2d,
     nn_functional_avg_pool3d,
     per_dim,
@@ -40,56 +41,55 @@ if TYPE_CHECKING:
     from cygrad.typing import Ints, Real
 
 
-# ----- Places -----
-@operator(tangent=constant, batch=same)
-def _places_of_largest(input: Tensor, bands: tuple[Band, ...]) -> Tensor:
-    """Return the place of the largest element of each window of the last dims, counted in these; the first one, or the last NaN."""
-    if any(not len(band.places) for band in bands):
-        shape = (*input.shape[:input.ndim - len(bands)], *[len(band.places) for band in bands])
-        return computed(np.zeros(shape, np.int64))
-    best: np.ndarray = to_array(input)
-    places: np.ndarray = np.zeros((), np.int64)
-    inner = 1       # elements in the dims that are searched
-    for dim, band in zip(range(input.ndim - 1, -1, -1), reversed(bands), strict=False):
-        table, along = band.within, [-1] + [1] * (input.ndim - 1 - dim)
-        source, source_places = best, places
-        for k in range(table.shape[1]):
-            part = source.take(table[:, k], dim)
-            own = table[:, k].reshape(along) * inner + (source_places.take(table[:, k], dim) if source_places.ndim else 0)
-            if k == 0:
-                best, places = part, np.broadcast_to(own, part.shape).copy()
-                continue
-            better = part > best
-            if part.dtype.kind == "f":
-                better |= np.isnan(part)
-            np.copyto(best, part, where=better)
-            np.copyto(places, own, where=better)
-        inner *= band.size
-    return computed(places)
+# ----- Places in the last dims, which count as one -----
+@operator(dinput=lambda g, places, dims, input_shape: g._add_at_places(places, input_shape[-dims:]), dplaces=None, tangent=first_linear,
+          batch=same)
+def _take_places(input: Tensor, places: Tensor, dims: int) -> Tensor:
+    """Return the elements at places in the last dims."""
+    return recorded(_take_places, (input, places), elements_behind(input, places, dims), dims=dims)
 
 
-def _largest(input: Tensor, bands: Sequence[Band]) -> tuple[Tensor, Tensor]:
-    """Return the largest elements of windows of the last dims, and their places."""
-    dims = len(bands)
-    places = input._places_of_largest(tuple(bands))
-    if dims == 1:
-        return input.gather(-1, places), places
-    return input.flatten(-dims).gather(-1, places.flatten(-dims)).reshape(places.shape), places
+@operator(dinput=lambda g, places, sizes: g._take_places(places, len(sizes)), dplaces=None, tangent=first_linear, batch=same)
+def _add_at_places(input: Tensor, places: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Return zeros, of some sizes in the last dims, with the elements added at places in these dims."""
+    return recorded(_add_at_places, (input, places), added_behind(input, places, sizes), sizes=sizes)
+
+
+def _tangents_at_places(tangent_of: Any, operator: Any, result: Any, x: Tensor, bands: tuple[Band, ...]) -> tuple[Tensor | None, None]:
+    t = tangent_of(x)
+    return None if t is None else t._take_places(result[1], len(bands)), None
+
+
+@operator(dinput=lambda g, places, dims, input_shape: g._add_at_places(places, input_shape[-dims:]), dplaces=None,
+          tangent=_tangents_at_places, batch=same)
+def _largest_of_windows(input: Tensor, bands: tuple[Band, ...]) -> tuple[Tensor, Tensor]:
+    """Return the largest element of each window of the last dims, and its place in these; of equal ones the first, or the last NaN."""
+    values, places = largest(input, bands)
+    return recorded(_largest_of_windows, (input, places), values, 2, dims=len(bands)), places
+
+
+# ----- Windows -----
+@lru_cache(256)
+def _plan(operator: Any, dims: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+          ceil_mode: bool) -> tuple[Band, ...]:
+    """Check arguments, and return a band of windows for each dim."""
+    kernel, step, pad, apart = read_windows(operator, dims, kernel_size, stride, padding, dilation)
+    check_shape(operator, shape, dims)
+    counts, sizes = window_counts(operator, shape, kernel, step, pad, apart, ceil_mode), shape[len(shape) - dims:]
+    bands = tuple([regular_windows(*extent) for extent in zip(sizes, counts, kernel, step, pad, apart, strict=True)])
+    if any((band.places < 0).all(1).any() for band in bands):
+        raise RuntimeError(f"{operator.name}: a window has no element of the input, only padding: kernel {list(kernel)}, padding "
+                           f"{list(pad)} and dilation {list(apart)} of sizes {list(sizes)}")
+    return bands
 
 
 def _max_pool(operator: Any, dims: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints,
               ceil_mode: bool) -> tuple[Tensor, Tensor]:
-    kernel, step, pad, apart = read_windows(operator, dims, kernel_size, stride, padding, dilation)
-    check_input(operator, input, dims)
-    counts = window_counts(operator, input, kernel, step, pad, apart, ceil_mode)
-    bands = [regular_windows(*extent) for extent in zip(input.shape[input.ndim - dims:], counts, kernel, step, pad, apart, strict=True)]
-    if any((band.places < 0).all(1).any() for band in bands):
-        raise RuntimeError(f"{operator.name}: a window has no element of the input, only padding: kernel {list(kernel)}, padding "
-                           f"{list(pad)} and dilation {list(apart)} of sizes {list(input.shape[input.ndim - dims:])}")
-    return _largest(input, bands)
+    bands = _plan(operator, dims, input.shape, hashable(kernel_size), hashable(stride), hashable(padding), hashable(dilation), ceil_mode)
+    return checked_operand(operator, input)._largest_of_windows(bands)
 
 
-@operator(method=False, aliases=("max_pool1d_with_indices",), refuses={"bic": NO_LOOP}, loop="max_pool1d_impl")
+@operator(method=False, aliases=("max_pool1d_with_indices",), refuses={"biuc": NO_LOOP}, loop="max_pool1d_impl")
 def nn_functional_max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                                           dilation: Ints = 1, ceil_mode: bool = False,
                                           return_indices: bool = False) -> tuple[Tensor, Tensor]:
@@ -120,7 +120,7 @@ def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
     return results if return_indices else results[0]
 
 
-@operator(method=False, refuses={"bc": NO_LOOP}, loop="max_pool2d")
+@operator(method=False, refuses={"buc": NO_LOOP}, loop="max_pool2d")
 def nn_functional_max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                                           dilation: Ints = 1, ceil_mode: bool = False,
                                           return_indices: bool = False) -> tuple[Tensor, Tensor]:
@@ -146,7 +146,7 @@ def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
     return results if return_indices else results[0]
 
 
-@operator(method=False, refuses={"bc": NO_LOOP}, loop="max_pool3d")
+@operator(method=False, refuses={"buc": NO_LOOP}, loop="max_pool3d")
 def nn_functional_max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                                           dilation: Ints = 1, ceil_mode: bool = False,
                                           return_indices: bool = False) -> tuple[Tensor, Tensor]:
@@ -174,11 +174,11 @@ def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 
 # ----- As many windows as results -----
 def _adaptive_max_pool(operator: Any, dims: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
-    sizes = adaptive_sizes(operator, input, output_size, dims)
-    return _largest(input, [adaptive_windows(own, size) for own, size in zip(input.shape[input.ndim - dims:], sizes, strict=True)])
+    bands = adaptive_plan(operator, dims, input.shape, adaptive_sizes(operator, output_size, dims))
+    return checked_operand(operator, input)._largest_of_windows(bands)
 
 
-@operator(method=False, aliases=("adaptive_max_pool1d",), refuses={"bic": NO_LOOP}, loop="adaptive_max_pool2d")
+@operator(method=False, aliases=("adaptive_max_pool1d",), refuses={"biuc": NO_LOOP}, loop="adaptive_max_pool2d")
 def nn_functional_adaptive_max_pool1d_with_indices(input: Tensor, output_size: Ints,
                                                    return_indices: bool = False) -> tuple[Tensor, Tensor]:
     """Largest elements of `output_size` windows that cover the last dim, and their places.
@@ -204,7 +204,7 @@ def nn_functional_adaptive_max_pool1d(input: Tensor, output_size: Ints, return_i
     return results if return_indices else results[0]
 
 
-@operator(method=False, refuses={"bic": NO_LOOP}, loop="adaptive_max_pool2d")
+@operator(method=False, refuses={"biuc": NO_LOOP}, loop="adaptive_max_pool2d")
 def nn_functional_adaptive_max_pool2d_with_indices(input: Tensor, output_size: int | None | Sequence[int | None],
                                                    return_indices: bool = False) -> tuple[Tensor, Tensor]:
     """Largest elements of `output_size` windows that cover the last two dims, and their places. See `adaptive_avg_pool2d`, `max_pool2d`.
@@ -230,7 +230,7 @@ def nn_functional_adaptive_max_pool2d(input: Tensor, output_size: int | None | S
     return results if return_indices else results[0]
 
 
-@operator(method=False, refuses={"bic": NO_LOOP}, loop="adaptive_max_pool3d_cpu")
+@operator(method=False, refuses={"biuc": NO_LOOP}, loop="adaptive_max_pool3d_cpu")
 def nn_functional_adaptive_max_pool3d_with_indices(input: Tensor, output_size: int | None | Sequence[int | None],
                                                    return_indices: bool = False) -> tuple[Tensor, Tensor]:
     """Largest elements of `output_size` windows that cover the last three dims, and their places. See `adaptive_avg_pool3d`, `max_pool3d`.
@@ -321,7 +321,8 @@ def _max_unpool(operator: Any, dims: int, input: Tensor, indices: Tensor, kernel
     kernel, step, pad, _ = read_windows(operator, dims, kernel_size, stride, padding, 1)
     if indices.dtype.name != "int64":
         raise RuntimeError(f"elements in indices should be type int64 but got: {DTYPES[NUMBER[indices.dtype.name]].title}")
-    check_input(operator, input, dims)
+    check_shape(operator, input.shape, dims)
+    checked_operand(operator, input)
     if indices.shape != input.shape:
         raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor "
                            f"with shape: {list(indices.shape)}")

@@ -161,7 +161,5 @@ def nn_functional_pad(input: Tensor, pad: Sequence[int], mode: Literal["constant
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument, but got {value}')
     _check_mode(input, pairs, mode)
-    for dim, (before, behind) in enumerate(pairs, input.ndim - len(pairs)):
-        if before or behind:
-            input = input._banded(dim, _selected(mode, input.shape[dim], before, behind))
-    return input if any(map(any, pairs)) else input.clone()
+    bands = [(dim, _selected(mode, input.shape[dim], *pair)) for dim, pair in enumerate(pairs, -len(pairs)) if any(pair)]
+    return input._banded(tuple(bands)) if bands else input.clone()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cygrad._core.operands.arrays import computed, from_array, to_array
+from cygrad._core.compute.patches import added_columns, columns_of
 from cygrad.operators._language.arguments import checked_operand, integers
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.tangents import linear
@@ -31,38 +30,27 @@ class Steps(NamedTuple):
 
 # ----- Arrays -----
 class Layout(NamedTuple):
-    """Where a tensor lies among zeros such that windows of them are views; sizes are in elements."""
+    """Where an array lies among zeros."""
 
-    extent: tuple[int, ...]
-    target: tuple[slice, ...] | None        # None: it lies so by itself
+    target: tuple[slice, ...]
     source: tuple[slice, ...]
-    strides: tuple[int, ...]                # of windows and of places in them
 
 
 @lru_cache(256)
-def _layout(sizes: tuple[int, ...], before: tuple[int, ...], extent: tuple[int, ...], dilation: tuple[int, ...],
-            stride: tuple[int, ...]) -> Layout:
+def _layout(sizes: tuple[int, ...], before: tuple[int, ...], extent: tuple[int, ...]) -> Layout:
     target, source = [slice(None), slice(None)], [slice(None), slice(None)]
     for start, size, there in zip(before, extent, sizes, strict=True):
         low, high = max(start, 0), max(min(start + there, size), 0)
         target.append(slice(low, high))
         source.append(slice(low - start, max(high, low) - start))
-    own = [prod(extent[d + 1:]) for d in range(len(extent))]
-    return Layout(extent, None if sizes == extent and not any(before) else tuple(target), tuple(source),
-                  (*map(mul, dilation, own), *map(mul, stride, own)))
+    return Layout(tuple(target), tuple(source))
 
 
 def placed(array: np.ndarray, before: tuple[int, ...], sizes: tuple[int, ...]) -> np.ndarray:
     """Return an array (examples, channels, ...) with other sizes in the dims behind: zeros come before it and behind, or it is cut."""
-    ones = (1,) * len(sizes)
-    return _among_zeros(array, _layout(array.shape[2:], before, sizes, ones, ones))
-
-
-def _among_zeros(array: np.ndarray, layout: Layout) -> np.ndarray:
-    if layout.target is None:
-        return np.ascontiguousarray(array)
-    result = np.zeros(array.shape[:2] + layout.extent, array.dtype)
-    result[layout.target] = array[layout.source]
+    target, source = _layout(array.shape[2:], before, sizes)
+    result = np.zeros(array.shape[:2] + sizes, array.dtype)
+    result[target] = array[source]
     return result
 
 
@@ -70,25 +58,6 @@ def _among_zeros(array: np.ndarray, layout: Layout) -> np.ndarray:
 def extent_of(steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
     """Return the sizes that windows span."""
     return tuple([(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(count, steps.stride, kernel, steps.dilation, strict=True)])
-
-
-def windows(array: np.ndarray, steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> np.ndarray:
-    """Return a view (examples, channels, *kernel, *count) of windows of an array with zeros around it."""
-    layout = _layout(array.shape[2:], steps.before, extent_of(steps, kernel, count), steps.dilation, steps.stride)
-    array, itemsize = _among_zeros(array, layout), array.itemsize
-    return np.ndarray(array.shape[:2] + kernel + count, array.dtype, array, 0,
-                      array.strides[:2] + tuple([step * itemsize for step in layout.strides]))
-
-
-def added(columns: np.ndarray, steps: Steps, sizes: tuple[int, ...]) -> np.ndarray:
-    """Return the sums of windows (examples, channels, *kernel, *count) where they lie: the transpose of `windows`."""
-    dims = len(sizes)
-    kernel, count = columns.shape[2:2 + dims], columns.shape[2 + dims:]
-    result = np.zeros(columns.shape[:2] + extent_of(steps, kernel, count), columns.dtype)
-    for place in np.ndindex(kernel):
-        part = [slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(place, steps.dilation, count, steps.stride, strict=True)]
-        result[:, :, *part] += columns[:, :, *place]
-    return placed(result, tuple([-b for b in steps.before]), sizes)
 
 
 # ----- Two operators, each of which is the adjoint of the other -----
@@ -101,18 +70,14 @@ def _of_all_examples(level: Any, operator: Any, x: Tensor, *arguments: Any) -> T
           batch=_of_all_examples, node="Im2ColBackward0")
 def _take_columns(input: Tensor, steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...]) -> Tensor:
     """Copy windows of (examples, channels, *sizes) as (examples, channels * kernel, places), with zeros around the input."""
-    array = to_array(input)
-    columns = windows(array, steps, kernel, count).reshape(array.shape[0], array.shape[1] * prod(kernel), prod(count))
-    return recorded(_take_columns, (input,), computed(columns), steps=steps, kernel=kernel, count=count)
+    return recorded(_take_columns, (input,), columns_of(input, steps, kernel, count, False), steps=steps, kernel=kernel, count=count)
 
 
 @operator(dinput=lambda g, steps, kernel, count: g._take_columns(steps, kernel, count), tangent=linear, batch=_of_all_examples,
           node="Col2ImBackward0")
 def _add_columns(input: Tensor, steps: Steps, kernel: tuple[int, ...], count: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """Add windows up where they lie: the transpose of `_take_columns`."""
-    array = to_array(input)
-    result = added(array.reshape(array.shape[0], array.shape[1] // prod(kernel), *kernel, *count), steps, sizes)
-    return recorded(_add_columns, (input,), from_array(result), steps=steps, kernel=kernel, count=count)
+    return recorded(_add_columns, (input,), added_columns(input, steps, kernel, count, sizes), steps=steps, kernel=kernel, count=count)
 
 
 # ----- Arguments -----

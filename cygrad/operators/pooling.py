@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from cygrad._core.operands.arrays import computed
 from cygrad.operators._language.arguments import SEQUENCE, checked_operand, integers
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
-from cygrad.operators.bands import Band
+from cygrad.operators.bands import Band, Bands
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
@@ -43,25 +43,24 @@ def per_dim(operator: Any, word: str, value: Ints, dims: int, more: str = "") ->
     return numbers if len(numbers) == dims else numbers * dims
 
 
-def check_input(operator: Any, input: Tensor, dims: int) -> None:
-    name, ndims = _name(operator), f"{dims + 1}D or {dims + 2}D"
-    if input.ndim not in (dims + 1, dims + 2):
+def check_shape(operator: Any, shape: tuple[int, ...], dims: int) -> None:
+    name, ndims, ndim = _name(operator), f"{dims + 1}D or {dims + 2}D", len(shape)
+    if ndim not in (dims + 1, dims + 2):
         if name.startswith("adaptive") and dims > 1:
-            raise RuntimeError(f"{name}(): Expected {ndims} tensor, but got {list(input.shape)}")
+            raise RuntimeError(f"{name}(): Expected {ndims} tensor, but got {list(shape)}")
         if name in ("avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d"):
-            raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while "
+            raise RuntimeError(f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' (while "
                                f"checking arguments for {name})")
         if dims > 1:
-            raise RuntimeError(f"non-empty {ndims} (batch mode) tensor expected for input, but got: {list(input.shape)}")
-    elif 0 not in input.shape[1 if input.ndim == dims + 2 else 0:]:
-        checked_operand(operator, input)
+            raise RuntimeError(f"non-empty {ndims} (batch mode) tensor expected for input, but got: {list(shape)}")
+    elif 0 not in shape[1 if ndim == dims + 2 else 0:]:
         return
     elif name.startswith("adaptive"):
-        empty = next(d for d in range(input.ndim - dims - 1, input.ndim) if not input.shape[d])
+        empty = next(d for d in range(ndim - dims - 1, ndim) if not shape[d])
         raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                           f"{list(input.shape)} with dimension {empty} being empty")
+                           f"{list(shape)} with dimension {empty} being empty")
     raise RuntimeError(f"{'max_pool1d: ' if name == 'max_pool1d' else ''}Expected {ndims} (batch mode) tensor with optional 0 dim batch "
-                       f"size for input, but got:{list(input.shape)}")
+                       f"size for input, but got:{list(shape)}")
 
 
 def read_windows(operator: Any, dims: int, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints) -> list[tuple[int, ...]]:
@@ -91,33 +90,33 @@ def read_windows(operator: Any, dims: int, kernel_size: Ints, stride: Ints | Non
     return [kernel, step, pad, apart]
 
 
-def window_counts(operator: Any, input: Tensor, kernel: tuple[int, ...], step: tuple[int, ...], pad: tuple[int, ...],
+def window_counts(operator: Any, shape: tuple[int, ...], kernel: tuple[int, ...], step: tuple[int, ...], pad: tuple[int, ...],
                   apart: tuple[int, ...], ceil_mode: bool) -> list[int]:
     """Return the number of windows of each dim; with `ceil_mode` one more that begins before the end."""
-    result, sizes = [], input.shape[input.ndim - len(kernel):]
+    result, sizes = [], shape[len(shape) - len(kernel):]
     for size, k, s, p, d in zip(sizes, kernel, step, pad, apart, strict=True):
         count = (size + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
         result.append(count - 1 if ceil_mode and (count - 1) * s >= size + p else count)
     if min(result) < 1:
         if _name(operator) == "max_pool1d":
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {result[0]}")
-        channels = input.shape[-1 - len(kernel)]
+        channels = shape[-1 - len(kernel)]
         raise RuntimeError(f"Given input size: ({'x'.join(map(str, (channels, *sizes)))}). Calculated output size: "
                            f"({'x'.join(map(str, (channels, *result)))}). Output size is too small")
     return result
 
 
-def adaptive_sizes(operator: Any, input: Tensor, output_size: int | None | Sequence[int | None], dims: int) -> list[int]:
+def hashable(value: Any) -> Any:
+    """Return integers, one or several, or None, as a key of plans."""
+    return value if value is None or type(value) is int else integers(value)
+
+
+def adaptive_sizes(operator: Any, output_size: int | None | Sequence[int | None], dims: int) -> tuple[int | None, ...]:
     """Return the sizes of an adaptive result; None is the input's."""
-    check_input(operator, input, dims)
-    sizes = list(output_size) if isinstance(output_size, SEQUENCE) else [output_size] * dims
+    sizes = tuple(output_size) if isinstance(output_size, SEQUENCE) else (output_size,) * dims
     if len(sizes) != dims:
         raise RuntimeError(f"{_name(operator)}: output_size must be {dims} numbers, but got {len(sizes)}")
-    result = [own if size is None else index_argument(size, "output_size")
-              for size, own in zip(sizes, input.shape[input.ndim - dims:], strict=True)]
-    if min(result) < 0:
-        raise RuntimeError(f"{_name(operator)}: elements of output_size must be greater than or equal to 0 but received {result}")
-    return result
+    return tuple([None if size is None else index_argument(size, "output_size") for size in sizes])
 
 
 # ----- Windows along a dim: the places of their elements, -1 where they have fewer -----
@@ -136,37 +135,74 @@ def adaptive_windows(size: int, count: int) -> Band:
     return Band(np.where(places < end[:, None], places, -1), None, size)
 
 
+# ----- Plans: arguments that are checked. They are cached, as a program pools the same shapes over and over -----
+@lru_cache(256)
+def adaptive_plan(operator: Any, dims: int, shape: tuple[int, ...], output_size: tuple[int | None, ...]) -> tuple[Band, ...]:
+    """Return a band of windows for each dim."""
+    check_shape(operator, shape, dims)
+    own = shape[len(shape) - dims:]
+    sizes = [size if number is None else number for number, size in zip(output_size, own, strict=True)]
+    if min(sizes) < 0:
+        raise RuntimeError(f"{_name(operator)}: elements of output_size must be greater than or equal to 0 but received {sizes}")
+    return tuple(map(adaptive_windows, own, sizes))
+
+
+class Means(NamedTuple):
+    """Sums of windows, and their divisor: a number, or a number for each result."""
+
+    bands: Bands
+    divisor: int | np.ndarray
+
+
+def _over(bands: Sequence[Band], divisors: Sequence[np.ndarray]) -> Means:
+    """Return means over the product of a number for each dim."""
+    if all((numbers == numbers[0]).all() for numbers in divisors if len(numbers)):
+        divisor = prod(int(numbers[0]) for numbers in divisors if len(numbers))
+    else:
+        divisor = prod(numbers.reshape([-1] + [1] * k) for k, numbers in enumerate(reversed(divisors)))
+    return Means(tuple(enumerate(bands, -len(bands))), divisor)
+
+
+@lru_cache(256)
+def _average_plan(operator: Any, dims: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+                  count_include_pad: bool) -> Means:
+    kernel, step, pad, apart = read_windows(operator, dims, kernel_size, stride, padding, 1)
+    check_shape(operator, shape, dims)
+    counts = window_counts(operator, shape, kernel, step, pad, apart, ceil_mode)
+    extents = list(zip(shape[len(shape) - dims:], counts, kernel, step, pad, apart, strict=True))
+    bands = [regular_windows(*extent) for extent in extents]
+    if count_include_pad:       # padding counts, but no elements behind it
+        return _over(bands, [np.minimum(k, size + 2 * p - np.arange(count) * s) for size, count, k, s, p, _ in extents])
+    return _over(bands, [(band.places >= 0).sum(1) for band in bands])
+
+
+@lru_cache(256)
+def _adaptive_average_plan(operator: Any, dims: int, shape: tuple[int, ...], output_size: tuple[int | None, ...]) -> Means:
+    bands = adaptive_plan(operator, dims, shape, output_size)
+    return _over(bands, [(band.places >= 0).sum(1) for band in bands])
+
+
 # ----- Means -----
 @rounded_once
-def _means(input: Tensor, bands: list[Band], divisors: int | Sequence[np.ndarray]) -> Tensor:
-    """Return the sums of windows of the last dims over a number, or over the product of a number for each dim."""
-    for dim, band in enumerate(bands, input.ndim - len(bands)):
-        input = input._banded(dim, band)
-    mode: Literal["trunc"] | None = None if input.is_floating_point() else "trunc"
-    if not isinstance(divisors, int) and all(len(set(numbers.tolist())) == 1 for numbers in divisors):
-        divisors = prod(int(numbers[0]) for numbers in divisors)
-    if isinstance(divisors, int):
-        return input.div(divisors, rounding_mode=mode)
-    product = computed(prod(numbers.reshape([-1] + [1] * k) for k, numbers in enumerate(reversed(divisors))))
-    return input.div(product.to(input.dtype), rounding_mode=mode)
+def _means(input: Tensor, bands: Bands, divisor: int | np.ndarray) -> Tensor:
+    """Return the sums of windows of the last dims over a number, or over a number for each result."""
+    sums = input._banded(bands)
+    number = divisor if isinstance(divisor, int) else computed(divisor).to(input.dtype)
+    return sums / number if input.is_floating_point() else sums.div(number, rounding_mode="trunc")
 
 
 def _average(operator: Any, dims: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, ceil_mode: bool,
              count_include_pad: bool, divisor_override: int | None = None) -> Tensor:
-    kernel, step, pad, apart = read_windows(operator, dims, kernel_size, stride, padding, 1)
-    check_input(operator, input, dims)
+    bands, divisor = _average_plan(operator, dims, input.shape, hashable(kernel_size), hashable(stride), hashable(padding), ceil_mode,
+                                   count_include_pad)
+    checked_operand(operator, input)
     if input.dtype.kind == "i" and input.dtype.name != "int64":
         raise NotImplementedError(f"\"avg_pool{max(dims, 2)}d\" not implemented for '{DTYPES[NUMBER[input.dtype.name]].title}'")
-    if divisor_override is not None and index_argument(divisor_override, "divisor_override") == 0:
-        raise RuntimeError("divisor must be not zero, but divisor_override is 0")
-    counts = window_counts(operator, input, kernel, step, pad, apart, ceil_mode)
-    extents = list(zip(input.shape[input.ndim - dims:], counts, kernel, step, pad, apart, strict=True))
-    bands = [regular_windows(*extent) for extent in extents]
     if divisor_override is not None:
-        return _means(input, bands, index_argument(divisor_override, "divisor_override"))
-    if count_include_pad:       # padding counts, but no elements behind it
-        return _means(input, bands, [np.minimum(k, size + 2 * p - np.arange(count) * s) for size, count, k, s, p, _ in extents])
-    return _means(input, bands, [(band.places >= 0).sum(1) for band in bands])
+        divisor = index_argument(divisor_override, "divisor_override")
+        if divisor == 0:
+            raise RuntimeError("divisor must be not zero, but divisor_override is 0")
+    return _means(input, bands, divisor)
 
 
 @operator(method=False, aliases=("nn_functional_avg_pool1d",), refuses={"bc": NO_LOOP}, loop="avg_pool2d")
@@ -211,9 +247,8 @@ def nn_functional_avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | No
 
 
 def _adaptive_average(operator: Any, dims: int, input: Tensor, output_size: Any) -> Tensor:
-    sizes = adaptive_sizes(operator, input, output_size, dims)
-    bands = [adaptive_windows(own, size) for own, size in zip(input.shape[input.ndim - dims:], sizes, strict=True)]
-    return _means(input, bands, [(band.places >= 0).sum(1) for band in bands])
+    means = _adaptive_average_plan(operator, dims, input.shape, adaptive_sizes(operator, output_size, dims))
+    return _means(checked_operand(operator, input), *means)
 
 
 @operator(method=False, aliases=("nn_functional_adaptive_avg_pool1d",), refuses={"bic": NO_LOOP}, loop="adaptive_avg_pool2d")

@@ -13,6 +13,7 @@ import numpy as np
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.indexing import array_key
 from cygrad._core.compute.inplace import check_disjoint
+from cygrad._core.compute.places import changed_at
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import to_array
@@ -25,6 +26,7 @@ from cygrad.operators._language.places import (
     check_flat_index,
     elements_along,
     flat_places,
+    key_of,
     length_of,
     slices_along,
     value_for,
@@ -52,28 +54,32 @@ def _check_same_dtype(message: str, a: Tensor, b: Tensor) -> None:
 # ----- Elements along a dim -----
 def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
     _check_same_dtype(scatter.__name__ + "(): Expected self.dtype to be equal to src.dtype", input, src)
-    sizes = src.shape or (1,)
-    if index.numel() and (len(sizes) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, sizes, strict=False))):
+    shape, sizes = index.shape or (1,), src.shape or (1,)
+    if shape == sizes or not index.numel():
+        return
+    if len(sizes) != len(shape) or any(n > m for n, m in zip(shape, sizes, strict=True)):
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from the dimension "
                            f"that is indexed and to be no larger size than src {list(src.shape)}")
 
 
 def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
     """Return the part of its source that a scatter reads."""
-    return vector(to_array(src))[tuple([slice(size) for size in index.shape or (1,)])]
+    array, shape = vector(to_array(src)), index.shape or (1,)
+    return array if array.shape == shape else array[tuple([slice(size) for size in shape])]
 
 
 def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
     """Reduce a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
-    d, key = elements_along(scatter, input, dim, index, "self")
+    d = elements_along(scatter, input, dim, index, "self")
     _check_source(input, index, src)
 
     def write(array: np.ndarray) -> None:
-        if key is not None:
-            place, target = key, vector(array)
-            if len(key) > 1 and target.flags.c_contiguous:      # places in a flat array are faster
-                place, target = np.ravel_multi_index(key, target.shape), target.reshape(-1)
-            ufunc.at(target, place, _read_part(src, index))
+        if index.numel():
+            target, part = vector(array), _read_part(src, index)
+            if ufunc is np.add:
+                changed_at(target, d, index, part, True)
+            else:
+                ufunc.at(target, key_of(input, index, d), part)
         if "count" in params:
             divide = np.divide if input.dtype.is_differentiable else np.floor_divide
             divide(array, to_array(params["count"]), out=array)
@@ -86,15 +92,16 @@ def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Ten
           tangent=filling, batch=shifted("dim"), method=False)
 def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Return a copy with elements of a tensor, or a number, written where an index says."""
-    d, key = elements_along(scatter, input, dim, index, "self")
+    d = elements_along(scatter, input, dim, index, "self")
     source = value if isinstance(value, TensorImpl) else None
     if source is not None:
         _check_source(input, index, source)
-    number = None if source is not None else to_array(value_for(scatter, input, value))
+    number: Any = None if source is not None else to_array(value_for(scatter, input, value))
 
     def write(array: np.ndarray) -> None:
-        if key is not None:
-            vector(array)[key] = number if source is None else _read_part(source, index)
+        if index.numel():
+            part = number if source is None else _read_part(source, index)
+            changed_at(vector(array), d, index, np.broadcast_to(part, index.shape or (1,)), False)
 
     return changed(_scatter, (input, source, index), write, out, dim=d)
 

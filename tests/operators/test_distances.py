@@ -19,6 +19,14 @@ def test_close_points_keep_their_distance(mode):
     np.testing.assert_allclose(array_of(distances), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count", [1, 3, 4, 9])
+def test_sets_of_any_size_in_dims_that_broadcast(count, dtype):
+    a, b = (np.random.default_rng(2).normal(size=shape).astype(dtype) for shape in ((2, 1, 5, 3), (3, count, 3)))
+    expected = np.linalg.norm(a[..., :, None, :] - b[..., None, :, :], axis=-1)
+    np.testing.assert_allclose(array_of(cg.cdist(cg.tensor(a), cg.tensor(b))), expected, rtol=4 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize(("mode", "p"), [("use_mm_for_euclid_dist", 2.0), ("donot_use_mm_for_euclid_dist", 2.0), (None, 1.0), (None, 3.0)])
 def test_equal_points_have_distance_and_gradient_zero(mode, p):
     a = cg.randn(30, 27, dtype=cg.float64, requires_grad=True)

@@ -131,6 +131,35 @@ def test_nan_is_the_largest_element_and_stays_in_its_windows():
     assert F.adaptive_avg_pool1d(x, 4).isnan().flatten().tolist() == [k == 2 for k in range(4)]
 
 
+def test_of_several_nans_the_last_counts_at_the_ends_too():
+    nan = math.nan
+    for numbers, expected in (([nan, nan, 0.0, 1.0, nan, nan], [1, 1, 5]), ([0.0, 1.0, 2.0, nan, nan], [1, 3, 4])):
+        assert F.max_pool1d(cg.tensor([[numbers]]), 3, 2, 1, return_indices=True)[1].tolist() == [[expected]]
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_unsigned_integers_have_no_largest_elements(dtype):
+    x = cg.ones(1, 2, 2, dtype=getattr(cg, dtype))
+    for call in (lambda: F.max_pool1d(x, 2), lambda: F.max_pool2d(x, 2), lambda: F.adaptive_max_pool1d(x, 1)):
+        with pytest.raises(NotImplementedError, match="not implemented for 'UInt"):
+            call()
+
+
+def test_places_that_changed_are_refused_by_a_backward():
+    x = cg.arange(8.0).reshape(1, 1, 8).requires_grad_()
+    values, places = F.max_pool1d(x, 2, return_indices=True)
+    places.numpy()[0, 0, 1] = 8         # unseen by the count of changes
+    with pytest.raises(RuntimeError, match="index 8 is out of bounds"):
+        values.sum().backward()
+
+
+def test_arrays_in_any_layout_and_many_dims():
+    whole = cg.randn(3, 4, 6, 8, dtype=cg.float64)
+    for x in (whole.permute(0, 2, 3, 1), whole[:, :, ::2, 1::3], whole[:1].expand(3, 4, 6, 8), whole[:, 1]):
+        for pool in (F.max_pool2d, F.avg_pool2d):
+            assert (pool(x, 2) == pool(x.contiguous(), 2)).all()
+
+
 @pytest.mark.parametrize("number", [-math.inf, math.inf])
 def test_infinite_elements(number):
     x = cg.full((1, 1, 6), number, requires_grad=True)

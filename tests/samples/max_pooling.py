@@ -1,6 +1,7 @@
 """Largest elements and norms of windows."""
 
 import cygrad as cg
+from cygrad.operators.pooling import regular_windows
 from samples.sample import sample
 
 F = cg.nn.functional
@@ -15,7 +16,13 @@ def values(name, *shape, **options):
     return sample(lambda x: getattr(F, name)(x, **options)[0], shape, exempt=REAL)
 
 
+# In the last two dims of a tensor (2, 2, 3), one of them twice.
+PLACES = cg.tensor([[[0, 5], [3, 3]], [[2, 1], [4, 0]]])
+
 SAMPLES = {
+    "take_places": [sample(lambda x: x._take_places(PLACES, 2), (2, 2, 3))],
+    "add_at_places": [sample(lambda x: x._add_at_places(PLACES, (2, 3)), (2, 2, 2))],
+    "largest_of_windows": [sample(lambda x: x._largest_of_windows((regular_windows(5, 2, 3, 2, 0, 1),))[0], (2, 5), exempt=REAL)],
     "max_pool1d": [pooled("max_pool1d", 1, 2, 5, kernel_size=2), pooled("max_pool1d", 1, 4, kernel_size=3, stride=1, padding=1)],
     "max_pool2d": [
         sample(lambda x: F.max_pool2d(x, 2), (1, 4, 4), exempt=REAL, kinds="if", numpy=lambda a: a.reshape(1, 2, 2, 2, 2).max((2, 4))),

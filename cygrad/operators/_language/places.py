@@ -45,23 +45,29 @@ def length_of(input: Tensor, dim: int) -> int:
 
 
 # ----- Keys -----
-def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: str) -> tuple[int, Any]:
-    """Return the dim and the key of the elements that `index` names along it, each at its own place in the other dims."""
+def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: str) -> int:
+    """Return the dim along which `index` names elements, each at its own place in the other dims; RuntimeError for sizes that differ."""
     d = normalized_dim(dim, input.ndim)
     if index.numel() == 0:
-        return d, None
+        return d
+    ndim, shape = input.ndim, index.shape
     if index.dtype.name not in ("int64", "int32"):
         raise RuntimeError(f"{operator.name}(): Expected dtype int32/int64 for index, got {index.dtype}")
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {index.ndim} and {input.ndim}")
-    array = vector(to_array(index))
-    for other, (count, size) in enumerate(zip(index.shape, input.shape, strict=False)):
-        if other != d and count > size:
-            shapes = f"expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}"
+    if max(len(shape), 1) != max(ndim, 1):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {len(shape)} and {ndim}")
+    for other, (count, size) in enumerate(zip(shape, input.shape, strict=False)):
+        if count > size and other != d:
+            shapes = f"expected index {list(shape)} to be no larger than self {list(input.shape)} apart from dimension {d}"
             raise RuntimeError(f"Size does not match at dimension {other} {shapes}" if own == "input" else shapes.capitalize())
+    return d
+
+
+def key_of(input: Tensor, index: Tensor, d: int) -> tuple[np.ndarray, ...]:
+    """Return the key, for NumPy's indexing, of the elements that an index names along a dim; RuntimeError for one outside."""
+    array = vector(to_array(index))
     check_bounds(array, length_of(input, d), d)
     last = array.ndim - 1
-    return d, tuple([array if k == d else np.arange(size).reshape(-1, *(1,) * (last - k)) for k, size in enumerate(array.shape)])
+    return tuple([array if k == d else np.arange(size).reshape(-1, *(1,) * (last - k)) for k, size in enumerate(array.shape)])
 
 
 def slices_along(input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], message: str,

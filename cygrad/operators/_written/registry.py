@@ -301,7 +301,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.matrix_norms":
         "norm",
     "cygrad.operators.max_pooling":
-        "_places_of_largest",
+        "_take_places _add_at_places _largest_of_windows",
     "cygrad.operators.memory":
         "untyped_storage storage",
     "cygrad.operators.new_tensors":
@@ -417,6 +417,8 @@ RULES: dict[str, str] = {
         "masked_fill masked_select masked_scatter",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp",
+    "cygrad.operators.max_pooling":
+        "take_places add_at_places largest_of_windows",
     "cygrad.operators.normalization":
         "standardized",
     "cygrad.operators.norms":

@@ -1,0 +1,6 @@
+from typing import Any
+
+from cygrad.tensor import Tensor
+
+def sums(input: Tensor, bands: tuple[tuple[int, Any], ...]) -> Tensor: ...
+def largest(input: Tensor, bands: tuple[Any, ...]) -> tuple[Tensor, Tensor]: ...

@@ -1,0 +1,3 @@
+from cygrad.tensor import Tensor
+
+def distances_by_differences(x1: Tensor, x2: Tensor) -> Tensor: ...

@@ -1,0 +1,6 @@
+from typing import Any
+
+from cygrad.tensor import Tensor
+
+def columns_of(input: Tensor, steps: Any, kernel: tuple[int, ...], count: tuple[int, ...], merged: bool, first: int = 0) -> Tensor: ...
+def added_columns(input: Tensor, steps: Any, kernel: tuple[int, ...], count: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor: ...

@@ -1,0 +1,197 @@
+# cython: cdivision=True
+"""Windows of one to three dims as the columns of a matrix, with zeros around the input, and columns added up where they lie.
+
+Element k of window i along a dim is at i * stride - before + k * dilation. Nothing is recorded.
+"""
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
+
+from cygrad._core.compute.places cimport dense
+from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, zero
+from cygrad._core.memory.sizes cimport parse_sizes
+from cygrad._core.operands.operands cimport RELEASE_GIL, copy_of
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of, cg_real
+
+from cygrad._core.memory.storage import dtype_by_name
+
+cdef enum:
+    DIMS = 3        # fewer are preceded by dims of one element
+
+ctypedef fused number:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
+cdef struct Geometry:
+    intptr_t examples, channels, parts      # parts: of a complex number
+    intptr_t[3] sizes, kernel, count, stride, before, dilation, first      # first: of the windows along a dim
+    intptr_t row, column, example           # strides of the columns: from row to row, window to window, example to example
+
+cdef int BOOL = dtype_by_name["bool"].number, UINT8 = dtype_by_name["uint8"].number, FLOAT32 = dtype_by_name["float32"].number
+cdef int FLOAT64 = dtype_by_name["float64"].number
+
+
+cdef int read_geometry(Geometry* g, int dims, object steps, object kernel, object count) except -1:
+    cdef int d, offset = DIMS - dims
+    if not 0 < dims <= DIMS or len(kernel) != dims or len(count) != dims:
+        raise RuntimeError(f"windows of {len(kernel)} dims are no windows of {dims}: the number of dims has changed")
+    for d in range(offset):
+        g.sizes[d] = g.kernel[d] = g.count[d] = g.stride[d] = g.dilation[d] = 1
+        g.before[d] = g.first[d] = 0
+    for d in range(dims):
+        g.stride[offset + d], g.before[offset + d], g.dilation[offset + d] = steps.stride[d], steps.before[d], steps.dilation[d]
+        g.kernel[offset + d], g.count[offset + d], g.first[offset + d] = kernel[d], count[d], 0
+    return 0
+
+
+cdef inline intptr_t windows_inside(const Geometry* g, int d, intptr_t k, intptr_t* end) noexcept nogil:
+    """Return the first of the windows along a dim whose element k lies in the input, and where these end."""
+    cdef intptr_t start = (g.first[d] * g.stride[d]) - g.before[d] + k * g.dilation[d]      # of the first window's element
+    cdef intptr_t first = 0 if start >= 0 else min((-start + g.stride[d] - 1) // g.stride[d], g.count[d])
+    end[0] = 0 if start >= g.sizes[d] else min((g.sizes[d] - 1 - start) // g.stride[d] + 1, g.count[d])
+    end[0] = max(end[0], first)
+    return first
+
+
+cdef inline void move_elements(number* elements, number* column, intptr_t count, bint adds) noexcept nogil:
+    cdef intptr_t j
+    if adds:
+        for j in range(count):
+            elements[j] = <number>(elements[j] + column[j])
+    else:
+        for j in range(count):
+            column[j] = elements[j]
+
+
+cdef inline void clear_elements(number* elements, intptr_t count) noexcept nogil:
+    cdef intptr_t j
+    for j in range(count):
+        elements[j] = 0
+
+
+cdef inline void move_row(number* source, number* row, const Geometry* g, intptr_t first, intptr_t end, bint adds) noexcept nogil:
+    """Run over the windows along the last dim, of which those from `first` to `end` have the element in the input."""
+    cdef intptr_t step = g.stride[2] * g.parts
+    if not adds:
+        clear_elements(row, first * g.parts)
+        clear_elements(row + end * g.parts, (g.count[2] - end) * g.parts)
+    row += first * g.parts
+    if step == g.parts:         # one run of elements
+        move_elements(source, row, (end - first) * g.parts, adds)
+        return
+    for _ in range(end - first):
+        move_elements(source, row, g.parts, adds)
+        source, row = source + step, row + g.parts
+
+
+cdef void move_columns(number* x, number* columns, const Geometry* g, bint adds) noexcept nogil:
+    """Copy the elements of windows to columns, 0 outside of the input, or add columns to the elements."""
+    cdef intptr_t n, c, k0, k1, k2, i0, i1, first0, first1, first2, end0, end1, end2
+    cdef number* image = x
+    cdef number* target
+    cdef number* source
+    for n in range(g.examples):
+        for c in range(g.channels):
+            for k0 in range(g.kernel[0]):
+                for k1 in range(g.kernel[1]):
+                    for k2 in range(g.kernel[2]):
+                        target = columns + n * g.example + (((c * g.kernel[0] + k0) * g.kernel[1] + k1) * g.kernel[2] + k2) * g.row
+                        first0, first1 = windows_inside(g, 0, k0, &end0), windows_inside(g, 1, k1, &end1)
+                        first2 = windows_inside(g, 2, k2, &end2)
+                        for i0 in range(g.count[0]):
+                            for i1 in range(g.count[1]):
+                                if first0 <= i0 < end0 and first1 <= i1 < end1:
+                                    source = image + (
+                                        (((i0 + g.first[0]) * g.stride[0] - g.before[0] + k0 * g.dilation[0]) * g.sizes[1]
+                                         + (i1 + g.first[1]) * g.stride[1] - g.before[1] + k1 * g.dilation[1]) * g.sizes[2]
+                                        + (first2 + g.first[2]) * g.stride[2] - g.before[2] + k2 * g.dilation[2]) * g.parts
+                                    move_row(source, target, g, first2, end2, adds)
+                                elif not adds:
+                                    clear_elements(target, g.count[2] * g.parts)
+                                target += g.count[2] * g.parts
+            image += g.sizes[0] * g.sizes[1] * g.sizes[2] * g.parts
+
+
+cdef void move_columns_of(int dtype, int width, char* x, char* columns, const Geometry* g, bint adds) noexcept nogil:
+    """Run in the type of numbers of a width; only sums of floats need the floats."""
+    if dtype == FLOAT64:
+        move_columns[double](<double*>x, <double*>columns, g, adds)
+    elif dtype == FLOAT32:
+        move_columns[float](<float*>x, <float*>columns, g, adds)
+    elif width == 8:
+        move_columns[int64_t](<int64_t*>x, <int64_t*>columns, g, adds)
+    elif width == 4:
+        move_columns[int32_t](<int32_t*>x, <int32_t*>columns, g, adds)
+    elif width == 2:
+        move_columns[int16_t](<int16_t*>x, <int16_t*>columns, g, adds)
+    else:
+        move_columns[int8_t](<int8_t*>x, <int8_t*>columns, g, adds)
+
+
+cdef int move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds) except -1:
+    cdef int dtype = cg_real[x.dtype_nr], width = cg_itemsize[dtype], parts = cg_itemsize[x.dtype_nr] // width
+    cdef size_t source = <size_t>address(x), target = <size_t>settled_address(columns)
+    g.parts, g.row, g.example = parts, g.row * parts, g.example * parts
+    if columns.count < RELEASE_GIL:
+        move_columns_of(dtype, width, <char*>source, <char*>target, g, adds)
+    else:
+        _held = x.storage, columns.storage
+        with nogil:
+            move_columns_of(dtype, width, <char*>source, <char*>target, g, adds)
+    return 0
+
+
+def columns_of(TensorImpl input not None, steps, kernel, count, bint merged, intptr_t first=0):
+    """Return windows of (examples, channels, *sizes) as matrices with a row for each channel and place in the kernel.
+
+    They are (examples, rows, windows), or `merged` (rows, examples * windows). `count`: the number of windows along each dim, from the
+    window `first` on along the first dim.
+    """
+    cdef Geometry g
+    cdef TensorImpl x = dense(input, input.dtype_nr), result
+    cdef intptr_t shape[3]
+    cdef intptr_t windows, rows
+    cdef int dims = x.ndim - 2, d
+    read_geometry(&g, dims, steps, kernel, count)
+    g.first[DIMS - dims] = first
+    g.examples, g.channels = x.sizes[0], x.sizes[1]
+    for d in range(dims):
+        g.sizes[DIMS - dims + d] = x.sizes[2 + d]
+    windows, rows = g.count[0] * g.count[1] * g.count[2], g.channels * g.kernel[0] * g.kernel[1] * g.kernel[2]
+    if merged:
+        shape[0], shape[1] = rows, g.examples * windows
+        result = empty(x.dtype_nr, 2, shape)
+        g.row, g.example = g.examples * windows, windows
+    else:
+        shape[0], shape[1], shape[2] = g.examples, rows, windows
+        result = empty(x.dtype_nr, 3, shape)
+        g.row, g.example = windows, rows * windows
+    if result.count:
+        move_between(x, result, &g, False)
+    return result
+
+
+def added_columns(TensorImpl input not None, steps, kernel, count, sizes):
+    """Return the sums of windows, (examples, rows, windows), where they lie in (examples, channels, *sizes)."""
+    cdef Geometry g
+    cdef intptr_t shape[2 + DIMS]
+    cdef TensorImpl columns = dense(input, cg_loops_of[input.dtype_nr]), result
+    cdef int dims = <int>len(sizes), d
+    read_geometry(&g, dims, steps, kernel, count)
+    if columns.ndim != 3 or columns.sizes[2] != g.count[0] * g.count[1] * g.count[2]:
+        raise RuntimeError("the columns have no longer the sizes of the windows")
+    parse_sizes(sizes, &shape[2])
+    for d in range(dims):
+        g.sizes[DIMS - dims + d] = shape[2 + d]
+    g.examples, g.channels = columns.sizes[0], columns.sizes[1] // (g.kernel[0] * g.kernel[1] * g.kernel[2])
+    shape[0], shape[1] = g.examples, g.channels
+    g.row, g.example = columns.sizes[2], columns.sizes[1] * columns.sizes[2]
+    result = empty(columns.dtype_nr, 2 + dims, shape)
+    address(result)
+    zero(result)
+    if columns.count and result.count:
+        move_between(result, columns, &g, True)
+    return result if columns.dtype_nr == input.dtype_nr else copy_of(result, input.dtype_nr)

@@ -1,0 +1,197 @@
+# cython: cdivision=True
+"""Elements at places along a dim (see places.pxd for the contract)."""
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
+
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, view_of, zero
+from cygrad._core.memory.sizes cimport parse_sizes
+from cygrad._core.operands.arrays cimport tensor_of_array
+from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
+
+from cygrad._core.memory.storage import dtype_by_name
+
+cdef enum Change:
+    TAKE        # from the whole to the part
+    PUT         # from the part to the whole
+    ADD
+    EITHER      # the sum of bools
+
+ctypedef fused number:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
+cdef struct Line:               # of an index, with the elements of the whole and of the part that belong to it; strides count parts
+    intptr_t count, parts
+    intptr_t along, step, own   # strides of the whole along the dim, of the whole from place to place, and of the part
+    const int64_t* places
+
+cdef int BOOL = dtype_by_name["bool"].number, INT64 = dtype_by_name["int64"].number
+cdef int FLOAT32 = dtype_by_name["float32"].number, FLOAT64 = dtype_by_name["float64"].number
+
+
+cdef TensorImpl dense(TensorImpl tensor, int dtype):
+    cdef TensorImpl result
+    if tensor.flags & CONTIGUOUS and tensor.dtype_nr == dtype:
+        return tensor
+    result = empty(dtype, tensor.ndim, tensor.sizes)
+    copy_into(result, tensor)
+    return result
+
+
+cdef void run_line(number* whole, number* part, const Line* line, Change change) noexcept nogil:
+    cdef intptr_t j, k
+    cdef number* element
+    for j in range(line.count):
+        element = whole + line.places[j] * line.along + j * line.step
+        for k in range(line.parts):
+            if change == TAKE:
+                part[j * line.own + k] = element[k]
+            elif change == PUT:
+                element[k] = part[j * line.own + k]
+            elif change == ADD:
+                element[k] = <number>(element[k] + part[j * line.own + k])
+            elif part[j * line.own + k]:
+                element[k] = 1
+
+
+cdef void run_line_of(int dtype, int width, char* whole, char* part, const Line* line, Change change) noexcept nogil:
+    """Run a line in the type of numbers of a width; only sums of floats need the floats."""
+    if change == ADD and dtype == FLOAT64:
+        run_line[double](<double*>whole, <double*>part, line, change)
+    elif change == ADD and dtype == FLOAT32:
+        run_line[float](<float*>whole, <float*>part, line, change)
+    elif width == 8:
+        run_line[int64_t](<int64_t*>whole, <int64_t*>part, line, change)
+    elif width == 4:
+        run_line[int32_t](<int32_t*>whole, <int32_t*>part, line, change)
+    elif width == 2:
+        run_line[int16_t](<int16_t*>whole, <int16_t*>part, line, change)
+    else:
+        run_line[int8_t](<int8_t*>whole, <int8_t*>part, line, change)
+
+
+cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl part, Change change) noexcept:
+    """Move or add elements at checked places, in the order of the index, which is row-major. All have as many dims, at least one."""
+    cdef Line line
+    cdef intptr_t at[MAX_DIMS]
+    cdef int last = index.ndim - 1, dtype = cg_real[whole.dtype_nr], d
+    cdef int width = cg_itemsize[dtype], parts = cg_itemsize[whole.dtype_nr] // width
+    cdef intptr_t itemsize = cg_itemsize[whole.dtype_nr]
+    cdef char* element = address(whole)
+    cdef char* own = address(part)
+    line.count, line.parts, line.places = index.sizes[last], parts, <const int64_t*>address(index)
+    line.along, line.own = whole.strides[dim] * parts, part.strides[last] * parts
+    line.step = whole.strides[last] * parts if dim != last else 0
+    for d in range(last):
+        at[d] = 0
+    while True:
+        run_line_of(dtype, width, element, own, &line, change)
+        line.places += line.count
+        d = last - 1
+        while d >= 0:
+            at[d] += 1
+            own += part.strides[d] * itemsize
+            if d != dim:
+                element += whole.strides[d] * itemsize
+            if at[d] < index.sizes[d]:
+                break
+            own -= part.strides[d] * itemsize * at[d]
+            if d != dim:
+                element -= whole.strides[d] * itemsize * at[d]
+            at[d] = 0
+            d -= 1
+        if d < 0:
+            return
+
+
+cdef TensorImpl vector_of(TensorImpl tensor):
+    """Return a 0-d tensor as a vector."""
+    cdef intptr_t one = 1
+    return tensor if tensor.ndim else view_of(tensor, 0, 1, &one, &one)
+
+
+cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size):
+    """Return an index as a row-major tensor of int64; RuntimeError for a place outside of a dim."""
+    cdef TensorImpl places = dense(index, INT64)
+    cdef const int64_t* numbers = <const int64_t*>address(places)
+    cdef intptr_t k
+    cdef bint outside = False
+    for k in range(places.count):      # without a branch, as nearly all are inside
+        outside |= (numbers[k] < 0) | (numbers[k] >= size)
+    if outside:
+        for k in range(places.count):
+            if not 0 <= numbers[k] < size:
+                raise RuntimeError(f"index {numbers[k]} is out of bounds for dimension {dim} with size {size}")
+    return places
+
+
+cdef int change_checked(TensorImpl whole, int dim, TensorImpl index, TensorImpl part, Change change) except -1:
+    """Check sizes and places, which arguments that were read meanwhile may have changed, and run."""
+    cdef int d
+    cdef bint fits = whole.ndim == index.ndim == part.ndim and 0 <= dim < whole.ndim
+    for d in range(index.ndim if fits else 0):
+        fits = fits and part.sizes[d] >= index.sizes[d] and (d == dim or whole.sizes[d] >= index.sizes[d])
+    if not fits:
+        raise RuntimeError("the sizes of the index are no longer within the sizes of the tensors")
+    change_along(whole, dim, checked_places(index, dim, whole.sizes[dim]), part, change)
+    return 0
+
+
+def elements_at(TensorImpl input not None, int dim, TensorImpl index not None):
+    """Return the elements at places along a dim, each at its own place in the other dims; RuntimeError for a place outside."""
+    cdef TensorImpl result = empty(input.dtype_nr, index.ndim, index.sizes)
+    if result.count:
+        change_checked(vector_of(input), dim, vector_of(index), vector_of(result), TAKE)
+    return result
+
+
+def changed_at(array not None, int dim, TensorImpl index not None, part not None, bint adds):
+    """Put, or add, elements of an array into another at places along a dim; RuntimeError for one outside. 0-d arrays are no operands."""
+    cdef TensorImpl whole = tensor_of_array(array), elements = tensor_of_array(part)
+    if index.count:
+        change_checked(whole, dim, vector_of(index), elements, PUT if not adds else EITHER if whole.dtype_nr == BOOL else ADD)
+
+
+# ----- In the last dims, which count as one -----
+cdef TensorImpl with_one_dim(TensorImpl tensor, int outer_ndim):
+    """Return the matrix over a row-major tensor that has a row for each place in the first dims."""
+    cdef intptr_t[2] sizes, strides
+    cdef int d
+    sizes[0], sizes[1] = 1, 1
+    for d in range(tensor.ndim):
+        sizes[d >= outer_ndim] *= tensor.sizes[d]
+    strides[0], strides[1] = sizes[1], 1
+    return view_of(tensor, 0, 2, sizes, strides)
+
+
+def elements_behind(TensorImpl input not None, TensorImpl places not None, int dims):
+    """Return the elements at places in the last dims."""
+    cdef TensorImpl result = empty(input.dtype_nr, places.ndim, places.sizes)
+    cdef int outer = places.ndim - dims
+    cdef TensorImpl whole
+    if result.count:
+        whole = with_one_dim(dense(input, input.dtype_nr), outer)
+        change_checked(whole, 1, with_one_dim(dense(places, INT64), outer), with_one_dim(result, outer), TAKE)
+    return result
+
+
+def added_behind(TensorImpl input not None, TensorImpl places not None, sizes):
+    """Return zeros, of some sizes in the last dims, with the elements added at places in these dims."""
+    cdef intptr_t shape[MAX_DIMS]
+    cdef int dims = <int>len(sizes), outer = places.ndim - dims, dtype = cg_loops_of[input.dtype_nr], d
+    cdef TensorImpl result, whole
+    for d in range(outer):
+        shape[d] = places.sizes[d]
+    parse_sizes(sizes, &shape[outer])
+    result = empty(dtype, places.ndim, shape)
+    address(result)
+    zero(result)
+    if places.count:
+        whole = with_one_dim(result, outer)
+        change_checked(whole, 1, with_one_dim(dense(places, INT64), outer), with_one_dim(dense(input, dtype), outer), ADD)
+    return result if dtype == input.dtype_nr else copy_of(result, input.dtype_nr)

@@ -19,7 +19,8 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
-        "tril tril_ triu triu_ diagonal diagonal_copy diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "tril tril_ triu triu_ diagonal diagonal_copy fill_diagonal_ diag_embed diag diagflat diagonal_scatter select_scatter "
+        "slice_scatter",
     "cygrad.operators.distances":
         "cdist pdist",
     "cygrad.operators.exponentials":
@@ -30,6 +31,8 @@ FUNCTIONS: dict[str, str] = {
         "cholesky lu lu_unpack lu_solve",
     "cygrad.operators.grids":
         "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
+    "cygrad.operators.hashing":
+        "hash_tensor",
     "cygrad.operators.histograms":
         "bincount histc histogram histogramdd",
     "cygrad.operators.indexing":
@@ -54,6 +57,8 @@ FUNCTIONS: dict[str, str] = {
         "max_pool1d_with_indices max_pool1d max_pool2d max_pool3d adaptive_max_pool1d",
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
+    "cygrad.operators.normalization":
+        "native_layer_norm native_group_norm native_batch_norm",
     "cygrad.operators.norms":
         "dist renorm renorm_",
     "cygrad.operators.orthogonal":
@@ -64,12 +69,15 @@ FUNCTIONS: dict[str, str] = {
         "avg_pool1d adaptive_avg_pool1d",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
+    "cygrad.operators.python_functions":
+        "apply_ map_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":
         "multinomial poisson binomial",
     "cygrad.operators.random_fills":
-        "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",
+        "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ uniform log_normal exponential cauchy "
+        "geometric",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud rot90 roll",
     "cygrad.operators.reductions":
@@ -89,6 +97,8 @@ FUNCTIONS: dict[str, str] = {
         "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle",
     "cygrad.operators.similarity":
         "cosine_similarity pairwise_distance",
+    "cygrad.operators.slices":
+        "slice slice_copy",
     "cygrad.operators.solving":
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
@@ -248,7 +258,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
-        "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "tril tril_ triu triu_ diagonal fill_diagonal_ diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.distances":
         "_euclidean_dist",
     "cygrad.operators.embeddings":
@@ -261,6 +271,8 @@ METHODS: dict[str, str] = {
         "cholesky lu lu_solve",
     "cygrad.operators.fourier":
         "_fft_c2c _fft_r2c _fft_c2r",
+    "cygrad.operators.hashing":
+        "hash_tensor",
     "cygrad.operators.histograms":
         "bincount histc histogram",
     "cygrad.operators.indexing":
@@ -280,9 +292,9 @@ METHODS: dict[str, str] = {
     "cygrad.operators.max_pooling":
         "_places_of_largest",
     "cygrad.operators.memory":
-        "untyped_storage storage",
+        "untyped_storage storage const_data_ptr dim_order",
     "cygrad.operators.new_tensors":
-        "new_empty new_zeros new_ones new_full",
+        "new_empty new_empty_strided new_zeros new_ones new_full",
     "cygrad.operators.normalization":
         "_standardized",
     "cygrad.operators.norms":
@@ -293,6 +305,8 @@ METHODS: dict[str, str] = {
         "_take_columns _add_columns",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
+    "cygrad.operators.python_functions":
+        "apply_ map_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":

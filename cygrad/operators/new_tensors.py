@@ -117,7 +117,8 @@ def new_empty_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], 
     >>> cygrad.ones(1).new_empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    return creation.empty_strided(size, stride, **(Options(dtype=self.dtype) | options))
+    own: Options = {"dtype": self.dtype}
+    return creation.empty_strided(size, stride, **(own | options))
 
 
 @overload

@@ -47,7 +47,9 @@ def check_input(operator: Any, input: Tensor, dims: int) -> None:
     name, ndims = _name(operator), f"{dims + 1}D or {dims + 2}D"
     if input.ndim not in (dims + 1, dims + 2):
         if name.startswith("adaptive") and dims > 1:
-            raise RuntimeError(f"{name}(): Expected {ndims} tensor, but got {list(input.shape)}")
+            # Torch's function looks at few dims first, and its loop at many.
+            raise (ValueError(f"Input dimension should be at least {dims + 1}, but got a tensor of shape {list(input.shape)}")
+                   if input.ndim <= dims else RuntimeError(f"{name}(): Expected {ndims} tensor, but got {list(input.shape)}"))
         if name in ("avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d"):
             raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while "
                                f"checking arguments for {name})")
@@ -60,6 +62,10 @@ def check_input(operator: Any, input: Tensor, dims: int) -> None:
         empty = next(d for d in range(input.ndim - dims - 1, input.ndim) if not input.shape[d])
         raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
                            f"{list(input.shape)} with dimension {empty} being empty")
+    elif dims == 3:
+        template = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
+        raise RuntimeError(f"{template}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+                           f"{list(input.shape)} and non-batch dimension {input.shape[input.ndim - 4:].index(0)} has length zero!")
     raise RuntimeError(f"{'max_pool1d: ' if name == 'max_pool1d' else ''}Expected {ndims} (batch mode) tensor with optional 0 dim batch "
                        f"size for input, but got:{list(input.shape)}")
 
@@ -70,7 +76,7 @@ def read_windows(operator: Any, dims: int, kernel_size: Ints, stride: Ints | Non
     step = kernel if stride is None or isinstance(stride, SEQUENCE) and not stride else per_dim(
         operator, "stride", stride, dims, "omitted, ")
     pad, apart = per_dim(operator, "padding", padding, dims), per_dim(operator, "dilation", dilation, dims)
-    one = f"{_name(operator)}() " if _name(operator) == "max_pool1d" else ""     # has words of its own
+    one = f"{operator.name}() " if operator.name == "max_pool1d" else ""     # has words of its own
     if min(kernel) <= 0:
         raise RuntimeError(f"{one}kernel_size must be greater than zero, but got {kernel[0]}" if one else
                            f"kernel size should be greater than zero, but got {list(kernel)}")
@@ -112,11 +118,14 @@ def adaptive_sizes(operator: Any, input: Tensor, output_size: int | None | Seque
     check_input(operator, input, dims)
     sizes = list(output_size) if isinstance(output_size, SEQUENCE) else [output_size] * dims
     if len(sizes) != dims:
-        raise RuntimeError(f"{_name(operator)}: output_size must be {dims} numbers, but got {len(sizes)}")
+        raise RuntimeError(f"{_name(operator)}() argument 'output_size' should contain one int (got {len(sizes)})" if dims == 1 else
+                           f"{_name(operator)}: output_size must be {dims}, but got {len(sizes)} numbers")
     result = [own if size is None else index_argument(size, "output_size")
               for size, own in zip(sizes, input.shape[input.ndim - dims:], strict=True)]
     if min(result) < 0:
-        raise RuntimeError(f"{_name(operator)}: elements of output_size must be greater than or equal to 0 but received {result}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(result)}: {[*input.shape[:-dims], *result]}"
+                           if "max" in operator.name else
+                           f"{_name(operator)}: elements of output_size must be greater than or equal to 0 but received {result}")
     return result
 
 

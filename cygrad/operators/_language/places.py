@@ -45,8 +45,11 @@ def length_of(input: Tensor, dim: int) -> int:
 
 
 # ----- Keys -----
-def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: str) -> tuple[int, Any]:
-    """Return the dim and the key of the elements that `index` names along it, each at its own place in the other dims."""
+def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: str, src: Tensor | None = None) -> tuple[int, Any]:
+    """Return the dim and the key of the elements that `index` names along it, each at its own place in the other dims.
+
+    A source has as many dims as the index.
+    """
     d = normalized_dim(dim, input.ndim)
     if index.numel() == 0:
         return d, None
@@ -54,6 +57,8 @@ def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: s
         raise RuntimeError(f"{operator.name}(): Expected dtype int32/int64 for index, got {index.dtype}")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {index.ndim} and {input.ndim}")
+    if src is not None and max(index.ndim, 1) != max(src.ndim, 1):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as src tensor: {index.ndim} and {src.ndim}")
     array = vector(to_array(index))
     for other, (count, size) in enumerate(zip(index.shape, input.shape, strict=False)):
         if other != d and count > size:

@@ -132,6 +132,8 @@ LINALG: dict[str, str] = {
         "linalg_ldl_factor linalg_ldl_solve",
     "cygrad.operators.least_squares":
         "linalg_pinv linalg_lstsq",
+    "cygrad.operators.matrix_equations":
+        "linalg_solve_sylvester linalg_solve_banded linalg_sqrtm",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp linalg_matrix_power linalg_multi_dot linalg_vander",
     "cygrad.operators.matrix_norms":
@@ -397,6 +399,8 @@ RULES: dict[str, str] = {
         "binary_cross_entropy",
     "cygrad.operators.masking":
         "masked_fill masked_select masked_scatter",
+    "cygrad.operators.matrix_equations":
+        "linalg_sqrtm",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp",
     "cygrad.operators.normalization":

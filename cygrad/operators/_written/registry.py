@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.histograms":
         "bincount histc histogram histogramdd",
     "cygrad.operators.indexing":
-        "select select_copy narrow narrow_copy",
+        "select select_copy narrow narrow_copy slice slice_copy",
     "cygrad.operators.joining":
         "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
     "cygrad.operators.least_squares":
@@ -97,8 +97,6 @@ FUNCTIONS: dict[str, str] = {
         "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle",
     "cygrad.operators.similarity":
         "cosine_similarity pairwise_distance",
-    "cygrad.operators.slices":
-        "slice slice_copy",
     "cygrad.operators.solving":
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":

@@ -21,7 +21,7 @@ TOPICS = (
     Topic("optimisers", r"optim", "cygrad.optimize gives SciPy's solvers exact gradients; examples/digits.py writes Adam in a few lines"),
     Topic("layers", r"functional|[A-Z]\w*(?:\dd|Norm|Loss|LU)|Linear|Module|Parameter|Sequential|lstm\w*|gru\w*|rnn\w*|"
           r"(?:cudnn|miopen|mkldnn|quantized)_\w*(?:conv|pool|grid)\w*|(?:\w*_)?(?:dropout\w*|embedding\w*)|\w+_loss|prelu_\w+|"
-          r"\w*(?:batch|group|instance|layer|rms)_norm\w*", "write it with operators, as examples/digits.py does"),
+          r"(?!native_\w+_norm$)\w*(?:batch|group|instance|layer|rms)_norm\w*", "write it with operators, as examples/digits.py does"),
     Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
     Topic("probability distributions", r"distributions", "write the logarithm of the density with operators, "

@@ -1,6 +1,7 @@
 """Torch's questions about CUDA, answered as by a build of torch without it: there is none, there are no devices, nothing is in use.
 
-Functions that compute there are not here; functions that need a device raise torch's AssertionError.
+Functions that compute there are not here; functions that need a device raise torch's AssertionError. Streams and events can be made, and
+change nothing: each computation here is done when its call returns.
 
 >>> import cygrad
 >>> device = cygrad.device("cuda" if cygrad.cuda.is_available() else "cpu")
@@ -17,7 +18,8 @@ from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad._imports import at_first_use as _at_first_use
 from cygrad.device import resolve_device
 
-__getattr__, __dir__ = _at_first_use(globals(), {"profiler": "cygrad.cuda.profiler"})
+__getattr__, __dir__ = _at_first_use(globals(), {
+    "profiler": "cygrad.cuda.profiler", **dict.fromkeys(("Event", "Stream", "StreamContext", "stream"), "cygrad.cuda.streams")})
 
 
 def _function(name: str, answer: Callable[[], Any], doc: str) -> Callable[..., Any]:

@@ -125,7 +125,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 def linear_cross_entropy(
     input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
     weight: Tensor | None = None, reduction: str = 'mean', ignore_index: _int | None = None,
-    label_smoothing: _float = 0.0, options: None = None,
+    label_smoothing: _float = 0.0, options: Any = None,
 ) -> Tensor: ...
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0,

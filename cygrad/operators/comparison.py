@@ -24,8 +24,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         raise TypeError(f"{isclose.name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype != other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
-    if rtol < 0 or atol < 0:
-        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     return rows["isclose"](input, other, rtol, atol, equal_nan)
 
 

@@ -301,8 +301,8 @@ def _check_operands(operator: Any, dims: int, input: Tensor, weight: Tensor, bia
         raise RuntimeError(f"expected scalar type {DTYPES[NUMBER[dtype.name]].title} but found {DTYPES[NUMBER[weight.dtype.name]].title}: "
                            "input and weight must have the same dtype")
     if bias is not None and bias.dtype is not dtype:
-        raise RuntimeError(f"Input type ({DTYPES[NUMBER[dtype.name]].spelling}) and bias type "
-                           f"({DTYPES[NUMBER[bias.dtype.name]].spelling}) should be the same")
+        of_input, of_bias = (DTYPES[NUMBER[each.name]].spelling.replace("int64_t", "long int") for each in (dtype, bias.dtype))
+        raise RuntimeError(f"Input type ({of_input}) and bias type ({of_bias}) should be the same")
     checked_operand(operator, input)
 
 
@@ -348,10 +348,10 @@ class Plan(NamedTuple):
 # Plans are kept, as a program convolves the same shapes over and over. (A refused one is not: an exception has no result.)
 @lru_cache(256)
 def _planned(shape: Sizes, weight: Sizes, bias: Sizes | None, stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int) -> Plan:
-    _check_channels(shape, weight, bias, groups, False)
     if isinstance(padding, str) and padding not in ("same", "valid"):
         raise RuntimeError(f"Invalid padding string: '{padding}'; there are 'same' and 'valid'")
     steps = _check_steps(Steps(stride, (0,) * len(stride) if isinstance(padding, str) else padding, dilation, groups))
+    _check_channels(shape, weight, bias, groups, False)
     sizes = shape[2:]
     behind: tuple[int, ...] = ()
     if padding == "same":       # of an odd number of zeros there is one more behind

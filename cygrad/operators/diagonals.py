@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cygrad._core.compute import diagonals
-from cygrad._core.compute.creation import empty_tensor, fill_value
+from cygrad._core.compute.creation import empty_tensor, fill_value, scalar_tensor
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators._language.arguments import delivered
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cygrad.tensor import Tensor
+    from cygrad.typing import Number
 
 
 # ----- Triangles -----
@@ -51,6 +55,35 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     >>> cygrad.eye(3).diagonal()
     tensor([1., 1., 1.])
     """
+
+
+@operator
+def fill_diagonal_(self: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
+    """Fill the diagonal, places whose indices are all equal, with a number; of more than two dims all sizes are equal.
+
+    With `wrap` a matrix with more rows than columns has a diagonal that begins again, one row after its end.
+
+    Raises:
+        RuntimeError: fewer than two dims, or different sizes of more than two.
+
+    >>> import cygrad
+    >>> cygrad.zeros(4, 2).fill_diagonal_(1., wrap=True).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
+    """
+    if isinstance(fill_value, TensorImpl) and fill_value.ndim or not isinstance(fill_value, numbers.Number | np.bool_ | TensorImpl):
+        raise TypeError(f"{fill_diagonal_.__name__}(): argument 'fill_value' (position 1) must be Number, not {type(fill_value).__name__}")
+    if self.ndim < 2:
+        raise RuntimeError(f"dimensions must larger than 1, got {self.ndim}")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError(f"all dimensions of input must be of equal length, got {list(self.shape)}")
+    number = scalar_tensor(fill_value, self.dtype)
+    rows, columns = self.shape[:2]
+    for start in range(0, rows if wrap and self.ndim == 2 and columns else min(rows, 1), columns + 1):
+        places = self[start:] if start else self
+        while places.ndim > 1:
+            places = places.diagonal()
+        places.fill_(number)
+    return self
 
 
 @operator

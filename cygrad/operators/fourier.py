@@ -158,10 +158,14 @@ class _Extent(NamedTuple):
     sizes: tuple[int | None, ...]
 
 
-def _along(x: Tensor, n: int | None, dim: int) -> _Extent:
+def _dim_of(x: Tensor, dim: int) -> int:
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return _Extent((normalized_dim(dim, x.ndim),), (n,))
+    return normalized_dim(dim, x.ndim)
+
+
+def _along(x: Tensor, n: int | None, dim: int) -> _Extent:
+    return _Extent((_dim_of(x, dim),), (n,))
 
 
 def _across(operator: Any, x: Tensor, s: Ints | None, dim: Dims, least: int = 1) -> _Extent:
@@ -172,7 +176,7 @@ def _across(operator: Any, x: Tensor, s: Ints | None, dim: Dims, least: int = 1)
             raise RuntimeError(f"Got shape with {len(sizes)} values but input tensor only has {x.ndim} dimensions.")
         dims = tuple(range(x.ndim - (x.ndim if sizes is None else len(sizes)), x.ndim))
     else:
-        dims = tuple([normalized_dim(d, x.ndim) for d in integers(dim)])
+        dims = tuple([_dim_of(x, each) for each in integers(dim)])
     if len(set(dims)) < len(dims):
         raise RuntimeError("FFT dims must be unique")
     if sizes is not None and len(sizes) != len(dims):

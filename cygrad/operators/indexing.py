@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from operator import index as integer
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.indexing import is_several_indices
 from cygrad._core.entry import operators
 from cygrad._core.graph.rules import declare_rule
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators._language.batches import behind, is_tensor, named_arguments
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import first_linear, linear
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 # ----- Indices of many examples -----
 def _is_array(item: Any) -> bool:
     """Say whether an item of an index looks elements up: not an int, slice, None or Ellipsis."""
-    if item is None or item is Ellipsis or isinstance(item, slice):
+    if item is None or item is Ellipsis or isinstance(item, builtins.slice):
         return False
     return not hasattr(item, "__index__") or isinstance(item, bool) or getattr(item, "ndim", 0) > 0 or "bool" in _dtype_name(item)
 
@@ -40,25 +42,25 @@ def _is_mask(item: Any) -> bool:
 def _lookup(level: Any, x: Tensor, ndim_of_example: int, key: Any) -> tuple[Any, tuple[int, ...] | None]:
     """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
     items_of_key = key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) and is_several_indices(key) else (key,)
-    if all(isinstance(item, slice) for item in items_of_key):
-        return (slice(None), *items_of_key), None
+    if all(isinstance(item, builtins.slice) for item in items_of_key):
+        return (builtins.slice(None), *items_of_key), None
     items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in items_of_key]
     arrays = [item for item in items if _is_array(item)]
     example = next(filter(level.holds, items), None)
     if example is None:
         places = [k for k, item in enumerate(items) if _is_array(item) or arrays and hasattr(item, "__index__")]
         if not arrays or places[-1] - places[0] == len(places) - 1:
-            return (slice(None), *items), None
+            return (builtins.slice(None), *items), None
         # Dims of index arrays that stand apart come first, before the examples' dims.
         dims = max(1 if _is_mask(item) else getattr(item, "ndim", 1) for item in arrays)
-        return (slice(None), *items), (dims, *range(dims))
+        return (builtins.slice(None), *items), (dims, *range(dims))
     if any(map(_is_mask, items)):
         raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
                            "with a boolean mask: use where().")
     if any(item is Ellipsis for item in items):
         place = next(k for k, item in enumerate(items) if item is Ellipsis)
         used = sum(item is not None and item is not Ellipsis for item in items)
-        items[place:place + 1] = [slice(None)] * (ndim_of_example - used)
+        items[place:place + 1] = [builtins.slice(None)] * (ndim_of_example - used)
     kinds = [_is_array(item) or hasattr(item, "__index__") for item in items]
     ndim = max(getattr(item, "ndim", 1 if _is_array(item) else 0) for item, kind in zip(items, kinds, strict=True) if kind)
     looked = []
@@ -131,6 +133,26 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """
 
 
+@operator(method=False, copy=True)
+def slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """View of the elements along a dim from `start` to before `end`, each `step`-th; ends are as in Python's slices.
+
+    Raises:
+        RuntimeError: a step that is not positive.
+        IndexError: a tensor without dims, or a dim that it does not have.
+
+    >>> import cygrad
+    >>> cygrad.slice(cygrad.arange(6), 0, 1, 5, 2)
+    tensor([1, 3])
+    """
+    if not input.ndim:
+        raise IndexError(f"{slice.__name__}() cannot be applied to a 0-dim tensor.")
+    place = normalized_dim(dim, input.ndim)
+    if step <= 0:
+        raise RuntimeError(f"slice step must be positive, got {step}")
+    return input[(builtins.slice(None),) * place + (builtins.slice(start, end, step),)]
+
+
 # ----- Writing -----
 def _check_target(level: Any, operator: Any, x: Tensor, *others: Any) -> None:
     if not level.holds(x) and any(map(level.holds, others)):
@@ -151,7 +173,7 @@ def _set_item_of_examples(level: Any, operator: Any, x: Tensor, key: Any, value:
         value, ndim = level.enter(value), x[index].ndim
         while value.ndim > ndim and value.shape[1] == 1:
             value = value.squeeze(1)
-        value = value[(slice(None),) + (None,) * (ndim - value.ndim)]
+        value = value[(builtins.slice(None),) + (None,) * (ndim - value.ndim)]
         if order is not None:
             value = value.permute([(*order, *range(len(order), ndim)).index(d) for d in range(ndim)])
     operator(x, index, value)

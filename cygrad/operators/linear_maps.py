@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cygrad.operators._language.arguments import checked_operand
 from cygrad.operators._language.declaration import operator
@@ -80,19 +80,19 @@ def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | Non
 @operator
 def nn_functional_linear_cross_entropy(
         input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
-        reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0, options: None = None) -> Tensor:
+        reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> Tensor:
     """`cross_entropy` of the scores that `linear` gives: `input` is (in) or (samples, in), `linear_weight` (classes, in).
 
-    Scores of several places of a sample have the weight (classes, d1, ..., in). Other arguments are as in both functions. There are no
-    `options`, by which torch computes the scores in chunks.
+    Scores of several places of a sample have the weight (classes, d1, ..., in). Other arguments are as in both functions. `options`
+    are torch's, for chunks of scores; they change nothing: all scores are computed at once.
 
     >>> import cygrad
     >>> x = cygrad.tensor([[1., 0.]])
     >>> cygrad.nn.functional.linear_cross_entropy(x, cygrad.zeros(2, 2), cygrad.tensor([1]))
     tensor(0.6931)
     """
-    if options is not None:
-        raise NotImplementedError("linear_cross_entropy computes all scores at once: leave out the options, which name chunks of them")
+    if options is not None and not hasattr(options, "batch_chunk_size"):
+        raise TypeError(f"options must be an object with torch's fields, such as batch_chunk_size, not {type(options).__name__}")
     if input.ndim not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
     if linear_weight.ndim < 2:

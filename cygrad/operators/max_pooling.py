@@ -102,7 +102,7 @@ def nn_functional_max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stri
     return _max_pool(nn_functional_max_pool1d_with_indices, 1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-@operator(method=False, aliases=("nn_functional_max_pool1d",))
+@operator(method=False, aliases=("nn_functional_max_pool1d",), refuses={"bic": NO_LOOP}, loop="max_pool1d_impl")
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
     """Largest elements of windows of the last dim of (examples, channels, size), or of one example; NaN where a window has one.
@@ -116,7 +116,8 @@ def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
     >>> cygrad.nn.functional.max_pool1d(cygrad.tensor([[1., 3., 2., 0.]]), 2)
     tensor([[3., 2.]])
     """
-    results = nn_functional_max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    operator = nn_functional_max_pool1d_with_indices if return_indices else max_pool1d
+    results = _max_pool(operator, 1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return results if return_indices else results[0]
 
 

@@ -104,6 +104,23 @@ def new_empty(self: Tensor, *size: Any, **options: Any) -> Tensor:
     return creation.empty(*size, **{"dtype": self.dtype, **options})
 
 
+def _new_strided_examples(level: Any, operator: Any, x: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
+    step = 1 + sum((length - 1) * step for length, step in zip(size, stride, strict=False))
+    return level.leave(operator(level.enter(x), (level.size, *size), (step, *stride), **options))
+
+
+@operator(tangent=constant, batch=_new_strided_examples, function=False)
+def new_empty_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], **options: Unpack[Options]) -> Tensor:
+    """Unset tensor of sizes and strides, in the dtype of this tensor unless another is given; see `empty_strided`.
+
+    >>> import cygrad
+    >>> cygrad.ones(1).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    own: Options = {"dtype": self.dtype}
+    return creation.empty_strided(size, stride, **(own | options))
+
+
 @overload
 def new_zeros(self: Tensor, *size: int, **options: Unpack[Options]) -> Tensor: ...
 @overload

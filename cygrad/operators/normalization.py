@@ -291,3 +291,77 @@ def nn_functional_local_response_norm(input: Tensor, size: int, alpha: float = 1
     before, after = (x.new_zeros((x.shape[0], count, *x.shape[2:])) for count in (channels // 2, (channels - 1) // 2))
     mean = cat([before, x * x, after], 1).unfold(1, channels, 1).mean(-1)
     return (x / (mean * alpha + k).pow(beta)).to(input.dtype)
+
+
+# ----- With the moments -----
+def _moments(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """Return the mean over dims and 1 / sqrt(variance + eps), with the dims as 1."""
+    mean = x.mean(dims, keepdim=True)
+    difference = x - mean
+    return mean, ((difference * difference).mean(dims, keepdim=True) + eps).rsqrt()
+
+
+@operator(method=False, refuses={"biuc": NO_LOOP}, loop="LayerNormKernelImpl")
+def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+                      ) -> tuple[Tensor, Tensor, Tensor]:
+    """`nn.functional.layer_norm`, the mean and 1 / sqrt(variance + eps); the last two have no history.
+
+    >>> import cygrad
+    >>> [part.tolist() for part in cygrad.native_layer_norm(cygrad.tensor([[1., 3.]]), (2,), None, None, 0.)]
+    [[[-1.0, 1.0]], [[2.0]], [[1.0]]]
+    """
+    checked_operand(native_layer_norm, input)
+    result = nn_functional_layer_norm(input, normalized_shape, weight, bias, eps)
+    x, = in_loops(input.detach())
+    mean, scale = _moments(x, tuple(range(input.ndim - len(integers(normalized_shape)), input.ndim)), eps)
+    return result, mean.to(input.dtype), scale.to(input.dtype)
+
+
+@operator(method=False, refuses={"biuc": NO_LOOP}, loop="GroupNormKernelImpl")
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+                      ) -> tuple[Tensor, Tensor, Tensor]:
+    """`nn.functional.group_norm` of N samples of C channels of HxW places; the mean and 1 / sqrt(variance + eps) of each group.
+
+    >>> import cygrad
+    >>> [part.tolist() for part in cygrad.native_group_norm(cygrad.tensor([[1., 3.]]), None, None, 1, 2, 1, 1, 0.)]
+    [[[-1.0, 1.0]], [[2.0]], [[1.0]]]
+    """
+    samples, channels, places, groups = integers((N, C, HxW, group))
+    if groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
+    if channels % groups:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(input.shape)} and num_groups={groups}")
+    if input.numel() != samples * channels * places or tuple(input.shape[:2]) != (samples, channels):
+        raise RuntimeError(f"Expected X.numel() == N * C * HxW to be true, but got a tensor of shape {list(input.shape)} and "
+                           f"{samples} * {channels} * {places}")
+    _check_channels(input, weight=weight, bias=bias)
+    checked_operand(native_group_norm, input)
+    _check_dtypes(input, weight=weight, bias=bias)
+    x, factor, shift = in_loops(input, weight, bias)
+    parts = x.reshape(samples, groups, channels // groups * places)
+    mean, scale = _moments(parts, (2,), eps)
+    result = _scaled(((parts - mean) * scale).reshape(input.shape), factor, shift, input.dtype, _along_channels(input))
+    return result, mean.squeeze(2).to(input.dtype), scale.squeeze(2).to(input.dtype)
+
+
+@operator(method=False, refuses={"biuc": NO_LOOP}, loop="batch_norm")
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+                      training: bool, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`nn.functional.batch_norm`, the mean and 1 / sqrt(variance + eps) of each channel, which have no history.
+
+    When not `training`, these two are empty.
+
+    >>> import cygrad
+    >>> x = cygrad.tensor([[1.], [3.]])
+    >>> [part.tolist() for part in cygrad.native_batch_norm(x, None, None, None, None, True, 0.1, 0.)]
+    [[[-1.0], [1.0]], [2.0], [1.0]]
+    """
+    _check_has_channels(input)
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+    dims = (0, *range(2, input.ndim))
+    result = _normalized(native_batch_norm, input, running_mean, running_var, weight, bias, dims if training else None, momentum, eps)
+    x, = in_loops(input.detach())
+    mean, scale = (part.reshape(-1).to(input.dtype) for part in _moments(x, dims, eps)) if training else (x.new_empty(0), x.new_empty(0))
+    return result, mean, scale

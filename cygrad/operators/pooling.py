@@ -47,7 +47,9 @@ def check_shape(operator: Any, shape: tuple[int, ...], dims: int) -> None:
     name, ndims, ndim = _name(operator), f"{dims + 1}D or {dims + 2}D", len(shape)
     if ndim not in (dims + 1, dims + 2):
         if name.startswith("adaptive") and dims > 1:
-            raise RuntimeError(f"{name}(): Expected {ndims} tensor, but got {list(shape)}")
+            # Torch's function looks at few dims first, and its loop at many.
+            raise (ValueError(f"Input dimension should be at least {dims + 1}, but got a tensor of shape {list(shape)}")
+                   if ndim <= dims else RuntimeError(f"{name}(): Expected {ndims} tensor, but got {list(shape)}"))
         if name in ("avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d"):
             raise RuntimeError(f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' (while "
                                f"checking arguments for {name})")
@@ -59,6 +61,10 @@ def check_shape(operator: Any, shape: tuple[int, ...], dims: int) -> None:
         empty = next(d for d in range(ndim - dims - 1, ndim) if not shape[d])
         raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
                            f"{list(shape)} with dimension {empty} being empty")
+    elif dims == 3:
+        template = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
+        raise RuntimeError(f"{template}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+                           f"{list(shape)} and non-batch dimension {shape[ndim - 4:].index(0)} has length zero!")
     raise RuntimeError(f"{'max_pool1d: ' if name == 'max_pool1d' else ''}Expected {ndims} (batch mode) tensor with optional 0 dim batch "
                        f"size for input, but got:{list(shape)}")
 
@@ -69,7 +75,7 @@ def read_windows(operator: Any, dims: int, kernel_size: Ints, stride: Ints | Non
     step = kernel if stride is None or isinstance(stride, SEQUENCE) and not stride else per_dim(
         operator, "stride", stride, dims, "omitted, ")
     pad, apart = per_dim(operator, "padding", padding, dims), per_dim(operator, "dilation", dilation, dims)
-    one = f"{_name(operator)}() " if _name(operator) == "max_pool1d" else ""     # has words of its own
+    one = f"{operator.name}() " if operator.name == "max_pool1d" else ""     # has words of its own
     if min(kernel) <= 0:
         raise RuntimeError(f"{one}kernel_size must be greater than zero, but got {kernel[0]}" if one else
                            f"kernel size should be greater than zero, but got {list(kernel)}")
@@ -115,7 +121,8 @@ def adaptive_sizes(operator: Any, output_size: int | None | Sequence[int | None]
     """Return the sizes of an adaptive result; None is the input's."""
     sizes = tuple(output_size) if isinstance(output_size, SEQUENCE) else (output_size,) * dims
     if len(sizes) != dims:
-        raise RuntimeError(f"{_name(operator)}: output_size must be {dims} numbers, but got {len(sizes)}")
+        raise RuntimeError(f"{_name(operator)}() argument 'output_size' should contain one int (got {len(sizes)})" if dims == 1 else
+                           f"{_name(operator)}: output_size must be {dims}, but got {len(sizes)} numbers")
     return tuple([None if size is None else index_argument(size, "output_size") for size in sizes])
 
 
@@ -143,7 +150,9 @@ def adaptive_plan(operator: Any, dims: int, shape: tuple[int, ...], output_size:
     own = shape[len(shape) - dims:]
     sizes = [size if number is None else number for number, size in zip(output_size, own, strict=True)]
     if min(sizes) < 0:
-        raise RuntimeError(f"{_name(operator)}: elements of output_size must be greater than or equal to 0 but received {sizes}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {[*shape[:-dims], *sizes]}"
+                           if "max" in operator.name else
+                           f"{_name(operator)}: elements of output_size must be greater than or equal to 0 but received {sizes}")
     return tuple(map(adaptive_windows, own, sizes))
 
 

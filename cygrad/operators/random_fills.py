@@ -1,4 +1,4 @@
-"""Random numbers written into a tensor: the in-place methods, one for each distribution.
+"""Random numbers written into a tensor: the in-place methods, one for each distribution, and the functions that draw a new tensor.
 
 Each takes `generator` (None: the default one) or `rng`, an argument of `numpy.random.default_rng`, and returns the tensor, whose
 history ends: a draw depends on nothing.
@@ -14,24 +14,11 @@ from cygrad import random
 from cygrad._core.compute.inplace import overwrite
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import special_tensors
-from cygrad.data.sampling import (
-    at_random,
-    cauchy,
-    drawn,
-    exponential,
-    fill,
-    geometric,
-    integers,
-    levels_that_differ,
-    limits_of,
-    log_normal,
-    normal_around,
-    numbers_of,
-    parts_of,
-    uniform,
-)
+from cygrad.data import sampling
+from cygrad.data.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, numbers_of, parts_of
 from cygrad.generator import stream_of
 from cygrad.operators._language.declaration import operator
+from cygrad.operators.new_tensors import empty_like
 
 if TYPE_CHECKING:
     from cygrad._core.memory.storage import DType
@@ -62,7 +49,7 @@ def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generato
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
 
     def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
-        uniform(stream, array, dtype)
+        sampling.uniform(stream, array, dtype)
         numbers = parts_of(array)
         numbers *= end - first
         numbers += first
@@ -94,7 +81,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     >>> bool((cygrad.empty(1000).log_normal_() > 0).all())
     True
     """
-    return _filled(self, log_normal(*numbers_of(log_normal_, mean=mean, std=std)), generator, rng)
+    return _filled(self, sampling.log_normal(*numbers_of(log_normal_, mean=mean, std=std)), generator, rng)
 
 
 @operator
@@ -105,7 +92,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     >>> abs(cygrad.empty(10000).exponential_(2, rng=0).mean().item() - 0.5) < 0.02
     True
     """
-    return _filled(self, exponential(*numbers_of(exponential_, lambd=lambd)), generator, rng)
+    return _filled(self, sampling.exponential(*numbers_of(exponential_, lambd=lambd)), generator, rng)
 
 
 @operator
@@ -116,7 +103,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Gen
     >>> abs(cygrad.empty(10000).cauchy_(3, rng=0).median().item() - 3) < 0.1
     True
     """
-    return _filled(self, cauchy(*numbers_of(cauchy_, median=median, sigma=sigma)), generator, rng)
+    return _filled(self, sampling.cauchy(*numbers_of(cauchy_, median=median, sigma=sigma)), generator, rng)
 
 
 # ----- Discrete distributions -----
@@ -128,7 +115,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rn
     >>> cygrad.empty(1000).geometric_(0.5).min()
     tensor(1.)
     """
-    return _filled(self, geometric(*numbers_of(geometric_, p=p)), generator, rng)
+    return _filled(self, sampling.geometric(*numbers_of(geometric_, p=p)), generator, rng)
 
 
 @operator(function=False)
@@ -177,3 +164,60 @@ def random_(self: Tensor, *bounds: int | None, to: int | None = None, generator:
     if end is None:
         end = limits_of(self.dtype)[1] + 1
     return _filled(self, integers(first, end), generator, rng)
+
+
+# ----- New tensors -----
+@operator(method=False)
+def uniform(input: Tensor, low: float = 0, to: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return a tensor of the shape and dtype of another, with numbers drawn uniformly from [`low`, `to`).
+
+    >>> import cygrad
+    >>> x = cygrad.uniform(cygrad.zeros(1000), 2, 3)
+    >>> bool(((x >= 2) & (x < 3)).all())
+    True
+    """
+    return empty_like(input).uniform_(low, to, generator=generator, rng=rng)
+
+
+@operator(method=False)
+def log_normal(input: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return a tensor of the shape and dtype of another, with exp of numbers drawn from the normal distribution.
+
+    >>> import cygrad
+    >>> bool((cygrad.log_normal(cygrad.zeros(1000)) > 0).all())
+    True
+    """
+    return empty_like(input).log_normal_(mean, std, generator=generator, rng=rng)
+
+
+@operator(method=False)
+def exponential(input: Tensor, lambd: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return a tensor of the shape and dtype of another, with numbers drawn from the exponential distribution of rate `lambd`.
+
+    >>> import cygrad
+    >>> abs(cygrad.exponential(cygrad.zeros(10000), 2, rng=0).mean().item() - 0.5) < 0.02
+    True
+    """
+    return empty_like(input).exponential_(lambd, generator=generator, rng=rng)
+
+
+@operator(method=False)
+def cauchy(input: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return a tensor of the shape and dtype of another, with numbers drawn from the Cauchy distribution.
+
+    >>> import cygrad
+    >>> abs(cygrad.cauchy(cygrad.zeros(10000), 3, rng=0).median().item() - 3) < 0.1
+    True
+    """
+    return empty_like(input).cauchy_(median, sigma, generator=generator, rng=rng)
+
+
+@operator(method=False)
+def geometric(input: Tensor, p: float, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return a tensor of the shape and dtype of another, with numbers of trials up to the first success of probability `p`.
+
+    >>> import cygrad
+    >>> cygrad.geometric(cygrad.zeros(1000), 0.5).min()
+    tensor(1.)
+    """
+    return empty_like(input).geometric_(p, generator=generator, rng=rng)

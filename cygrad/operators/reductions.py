@@ -207,6 +207,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
         raise RuntimeError(f"{aminmax.__name__}(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
         dim = normalized_dim(dim, input.ndim)
+        if input.ndim and not input.shape[dim]:
+            raise IndexError(f"{aminmax.__name__}: Expected reduction dim {dim} to have non-zero size.")
     return delivered_together(MinimumAndMaximum, (input.amin(dim, keepdim), input.amax(dim, keepdim)), out)
 
 

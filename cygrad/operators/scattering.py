@@ -70,7 +70,7 @@ def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
 
 def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
     """Reduce a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
-    d = elements_along(scatter, input, dim, index, "self")
+    d = elements_along(scatter, input, dim, index, "self", src)
     _check_source(input, index, src)
 
     def write(array: np.ndarray) -> None:
@@ -92,8 +92,8 @@ def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Ten
           tangent=filling, batch=shifted("dim"), method=False)
 def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Return a copy with elements of a tensor, or a number, written where an index says."""
-    d = elements_along(scatter, input, dim, index, "self")
     source = value if isinstance(value, TensorImpl) else None
+    d = elements_along(scatter, input, dim, index, "self", source)
     if source is not None:
         _check_source(input, index, source)
     number: Any = None if source is not None else to_array(value_for(scatter, input, value))

@@ -140,6 +140,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     tensor([-0.5000,  3.0000])
     """
     channels = input.shape[1] if checked_operand(prelu, input).ndim > 1 else 1
+    if not input.ndim and weight.numel() != 1:
+        raise RuntimeError(f"Not allow zero-dim input tensor. The weight has {weight.numel()} numbers")
+    if weight.ndim > 1 and weight.numel() == channels:
+        raise RuntimeError(f"{prelu.__name__}: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
                            f"size = {channels}.")

@@ -69,7 +69,10 @@ def _requested_dtype(dtype: DTypeLike | None) -> Any:
 
 
 def _points(operator: Any, M: int, dtype: DTypeLike | None) -> tuple[str, int, Any]:
-    """Return the name of a window, its number of points and its dtype, in the form of `signal.windows`."""
+    """Return the name of a window, its number of points and its dtype, in the form of `signal.windows`.
+
+    Errors of sums of cosines speak of `general_cosine`, as in torch.
+    """
     name, count, requested = public_name(operator.name).rpartition(".")[2], index_argument(M, "M"), _requested_dtype(dtype)
     if count < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={count}")
@@ -124,7 +127,7 @@ def signal_windows_hann(M: int, *, sym: bool = True, dtype: DTypeLike | None = N
     >>> cygrad.signal.windows.hann(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    name, count, requested = _points(signal_windows_hann, M, dtype)
+    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
     return _delivered(_window(HANN, count, sym), requested, layout, device, requires_grad, name)
 
 
@@ -137,7 +140,7 @@ def signal_windows_hamming(M: int, *, sym: bool = True, dtype: DTypeLike | None 
     >>> cygrad.signal.windows.hamming(5)
     tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
-    name, count, requested = _points(signal_windows_hamming, M, dtype)
+    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
     return _delivered(_window(_cosines(0.54, 0.46), count, sym), requested, layout, device, requires_grad, name)
 
 
@@ -150,7 +153,7 @@ def signal_windows_nuttall(M: int, *, sym: bool = True, dtype: DTypeLike | None 
     >>> cygrad.signal.windows.nuttall(5)
     tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
     """
-    name, count, requested = _points(signal_windows_nuttall, M, dtype)
+    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
     return _delivered(_window(_cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411), count, sym),
                       requested, layout, device, requires_grad, name)
 
@@ -165,7 +168,7 @@ def signal_windows_general_hamming(M: int, *, alpha: float = 0.54, sym: bool = T
     >>> cygrad.signal.windows.general_hamming(5, alpha=0.6)
     tensor([0.2000, 0.6000, 1.0000, 0.6000, 0.2000])
     """
-    name, count, requested = _points(signal_windows_general_hamming, M, dtype)
+    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
     return _delivered(_window(_cosines(alpha, 1 - alpha), count, sym), requested, layout, device, requires_grad, name)
 
 
@@ -181,7 +184,7 @@ def signal_windows_general_cosine(M: int, *, a: Sequence[float], sym: bool = Tru
     """
     name, count, requested = _points(signal_windows_general_cosine, M, dtype)
     if not isinstance(a, list | tuple):
-        raise TypeError(f"Coefficients must be a list/tuple, not {type(a).__name__}")
+        raise TypeError(f"Coefficients must be a list/tuple, but argument 'a' is {type(a).__name__}")
     if not a:
         raise ValueError("Coefficients cannot be empty")
     return _delivered(_window(_cosines(*a), count, sym), requested, layout, device, requires_grad, name)

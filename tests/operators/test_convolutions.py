@@ -200,6 +200,8 @@ ONES = (cg.ones(1, 1, 4), cg.ones(1, 1, 3))
     (lambda: F.conv2d(cg.ones(1, 1, 4, 4), ONES[1]), RuntimeError, "Expected 4-dimensional weight for conv2d"),
     (lambda: F.conv2d(cg.ones(1, 1, 4, 4), cg.ones(1, 1, 3, 3), stride=(1, 1, 1)), RuntimeError, "expected stride to be a single integer "),
     (lambda: F.conv1d(ONES[0], ONES[1].double()), RuntimeError, "expected scalar type Float but found Double"),
+    (lambda: F.conv1d(cg.ones(1, 1, 4), cg.ones(1, 2, 2), stride=-1), RuntimeError, "non-positive stride is not supported"),
+    (lambda: F.conv1d(cg.ones(1, 1, 4).long(), cg.ones(1, 1, 2).long(), cg.ones(1)), RuntimeError, r"type \(long int\) and bias type"),
     (lambda: F.conv1d(*ONES, cg.ones(1).double()), RuntimeError, r"Input type \(float\) and bias type \(double\) should be the same"),
     (lambda: F.conv1d(ONES[0].bool(), ONES[1].bool()), NotImplementedError, "\"slow_conv2d_cpu\" not implemented for 'Bool'"),
     (lambda: F.conv1d(cg.ones(1, 1, 4), cg.ones(1, 1, 0)), RuntimeError, "kernel size should be greater than zero"),

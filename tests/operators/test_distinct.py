@@ -118,6 +118,12 @@ def test_aminmax(dtype):
                 assert same_bits(array_of(result.max), np.amax(array_of(tensor), dim, keepdims=keepdim))
 
 
+def test_aminmax_of_a_dim_without_elements():
+    with pytest.raises(IndexError, match="^aminmax: Expected reduction dim 1 to have non-zero size"):
+        cg.aminmax(cg.ones(5, 0, 5), dim=-2)
+    assert cg.aminmax(cg.ones(5, 0, 5), dim=0).min.shape == (0, 5)
+
+
 def test_aminmax_of_special_tensors_and_into_out():
     x = cg.tensor([1.0, 1.0, 3.0, 3.0], requires_grad=True)
     low, high = x.aminmax()

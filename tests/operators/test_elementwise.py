@@ -418,6 +418,9 @@ def test_closeness():
     assert cg.isclose(a, b).tolist() == [True, False, True, False, True]
     assert a.isclose(b, equal_nan=True).tolist() == [True, True, True, False, True]
     assert cg.isclose(cg.tensor([100]), cg.tensor([101]), rtol=0.1).tolist() == [True]
+    for name in ("rtol", "atol"):
+        with pytest.raises(RuntimeError, match=f"^{name} must be greater than or equal to zero, but got -0.5"):
+            cg.isclose(cg.ones(1), cg.ones(1), **{name: -0.5})
     assert cg.allclose(a[:1], b[:1])
     assert not a.allclose(b)
     assert cg.equal(a[:1], a[:1].clone())

@@ -87,6 +87,7 @@ REFUSED = [
     (lambda: cg.fft.fft(X, norm=3), TypeError, "norm"),
     (lambda: cg.fft.fft(X, n=2.5), TypeError, "argument 'n' must be int"),
     (lambda: cg.fft.fft(cg.ones(())), IndexError, "Dimension specified as -1 but tensor has no dimensions"),
+    (lambda: cg.fft.irfftn(cg.ones(()), dim=(0,)), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
     (lambda: cg.fft.fft(X, dim=2), IndexError, r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)"),
     (lambda: cg.fft.fft2(cg.ones(3)), IndexError, "Dimension out of range"),
     (lambda: cg.fft.fftn(X, s=(1, 2, 3)), RuntimeError, "Got shape with 3 values but input tensor only has 2 dimensions."),

@@ -107,6 +107,11 @@ TABLE = {
     "norm": (lambda x: cg.linalg.norm(x, "nuc"), lambda M: [sum(singular_values(M))], "any", FULL),
     "cond": (cg.linalg.cond, lambda M: [singular_values(M)[0] / singular_values(M)[-1]], "any", FULL),
     "matrix_exp": (lambda x: cg.linalg.matrix_exp(x / 8), lambda M: mpmath.expm(M / 8), "any", ALL),
+    "sqrtm": (lambda x: cg.linalg.sqrtm(x / 8 + unit(x)), lambda M: mpmath.sqrtm(M / 8 + mpmath.eye(N)), "any", ALL),
+    "solve_sylvester": (lambda x: cg.linalg.solve_sylvester(x + 20 * unit(x), x + 20 * unit(x), unit(x)),
+                        lambda M: mpmath.inverse(M + 20 * mpmath.eye(N)) / 2, "any", ALL),
+    "solve_banded": (lambda x: cg.linalg.solve_banded((3, 0), lower_bands(x), rhs(x)), lambda M: mpmath.inverse(triangle(M)) * mp_matrix(B),
+                     "any", FULL),
     "matrix_power": (lambda x: cg.linalg.matrix_power(x, -2), lambda M: mpmath.inverse(M * M), "any", FULL),
 }
 # Functions without a factorisation, or without a derivative.
@@ -120,6 +125,15 @@ MODES = {
     "reverse over forward": lambda f, x, e: in_direction(lambda a: jvp(f, (a,), (e,))[1], x, e),
     "forward over forward": lambda f, x, e: jvp(lambda a: jvp(f, (a,), (e,))[1], (x,), (e,))[1],
 }
+
+
+def unit(x):
+    return cg.eye(N, dtype=x.dtype)
+
+
+def lower_bands(x):
+    """Return the diagonals of the lower triangle as rows, zeros behind them."""
+    return cg.stack([cg.cat([x.diagonal(-k), x.new_zeros(k)]) for k in range(N)])
 
 
 def rhs(x):

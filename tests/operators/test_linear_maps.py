@@ -1,6 +1,7 @@
 """Linear and bilinear maps, attention, similarities: values against NumPy, masks, dtypes, refusals."""
 
 import math
+import types
 
 import numpy as np
 import pytest
@@ -126,6 +127,12 @@ def test_glu_and_choices_of_a_dim():
     assert F.prelu is cg.prelu
 
 
+def test_chunks_of_scores_change_nothing():
+    x, w, target = cg.randn(3, 4, dtype=cg.float64), cg.randn(5, 4, dtype=cg.float64), cg.tensor([0, 1, 2])
+    options = types.SimpleNamespace(batch_chunk_size=2, chunking_method="auto")
+    assert cg.equal(F.linear_cross_entropy(x, w, target, options=options), F.cross_entropy(x @ w.T, target))
+
+
 X, M, N = cg.ones(3, 4), cg.ones(5, 4), cg.tensor([0, 1, 2])
 REFUSED = [
     (lambda: F.linear(X, cg.ones(5, 3)), RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(3x4 and 3x5\)"),
@@ -142,7 +149,7 @@ REFUSED = [
     (lambda: F.linear_cross_entropy(X, M, N, linear_bias=X[0]), RuntimeError, r"expected linear_bias shape \(5,\), got \(4,\)"),
     (lambda: F.linear_cross_entropy(X[0], cg.ones(5, 2, 4), N), RuntimeError, "K-dimensional loss defined by linear_weight shape"),
     (lambda: F.linear_cross_entropy(X, M, cg.ones(3, 5), ignore_index=1), RuntimeError, "ignore_index cannot be specified when target"),
-    (lambda: F.linear_cross_entropy(X, M, N, options=3), NotImplementedError, "computes all scores at once"),
+    (lambda: F.linear_cross_entropy(X, M, N, options=3), TypeError, "options must be an object with torch's fields"),
     (lambda: attention(X[0], X, X), RuntimeError, "Expected query, key, and value to all be  at least 2 dimensional"),
     (lambda: attention(X, X.double(), X), RuntimeError, "Expected query, key, and value to have the same dtype"),
     (lambda: attention(X.cfloat(), X.cfloat(), X.cfloat()), NotImplementedError, '"softmax_lastdim_kernel_impl" not implemented for'),

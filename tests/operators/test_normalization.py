@@ -133,3 +133,48 @@ REFUSED = [
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# ----- With the moments -----
+def test_native_norms_return_the_moments():
+    x = cg.arange(24.0, dtype=cg.float64).reshape(2, 4, 3).square().requires_grad_()
+    a = x.detach().numpy()
+    w, b = cg.arange(4.0, dtype=cg.float64) + 1, cg.ones(4, dtype=cg.float64)
+
+    def of(array, axes, keep=False):
+        return array.mean(axes, keepdims=keep), 1 / np.sqrt(array.var(axes, keepdims=keep) + 1e-5)
+
+    layer = cg.native_layer_norm(x, (4, 3), None, None, 1e-5)
+    group = cg.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-5)
+    running = cg.zeros(4, dtype=cg.float64), cg.ones(4, dtype=cg.float64)
+    batch = cg.native_batch_norm(x, w, b, *running, True, 0.1, 1e-5)
+    F = cg.nn.functional
+    for parts, result, moments, shape in (
+            (layer, F.layer_norm(x, (4, 3)), of(a, (1, 2), True), (2, 1, 1)),
+            (group, F.group_norm(x, 2, w, b), of(a.reshape(2, 2, 6), 2), (2, 2)),
+            (batch, F.batch_norm(x, None, None, w, b, True), of(a, (0, 2)), (4,))):
+        np.testing.assert_allclose(parts[0].detach().numpy(), result.detach().numpy(), rtol=1e-12)
+        for part, expected in zip(parts[1:], moments, strict=True):
+            assert part.shape == shape
+            np.testing.assert_allclose(part.detach().numpy(), expected, rtol=1e-12)
+    assert [part.requires_grad for part in (*layer, *group, *batch)] == [True, False, False, True, True, True, True, False, False]
+    np.testing.assert_allclose(running[0].numpy(), 0.1 * a.mean((0, 2)), rtol=1e-12)
+    result, mean, scale = cg.native_batch_norm(x, w, b, *running, False, 0.1, 1e-5)
+    assert result.shape == x.shape and mean.shape == scale.shape == (0,)
+    assert [part.dtype for part in cg.native_layer_norm(x.bfloat16(), (3,), None, None, 1e-5)] == [cg.bfloat16] * 3
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: cg.native_group_norm(x, None, None, 2, 5, 3, 2, 1e-5), RuntimeError, "Expected number of channels in input to be divisible"),
+    (lambda x: cg.native_group_norm(x, None, None, 2, 4, 4, 2, 1e-5), RuntimeError, r"Expected X.numel\(\) == N \* C \* HxW to be true"),
+    (lambda x: cg.native_group_norm(x, None, None, 2, 4, 3, 0, 1e-5), RuntimeError, "Expected num groups to be greater than 0, got 0"),
+    (lambda x: cg.native_group_norm(x, cg.ones(3), None, 2, 4, 3, 2, 1e-5), RuntimeError, "Expected weight to be a vector of size"),
+    (lambda x: cg.native_group_norm(x.long(), None, None, 2, 4, 3, 2, 1e-5), NotImplementedError, "\"GroupNormKernelImpl\" not impl.*Long"),
+    (lambda x: cg.native_batch_norm(x.long(), None, None, None, None, True, 0.1, 1e-5), NotImplementedError, "\"batch_norm\" not"),
+    (lambda x: cg.native_batch_norm(x, cg.ones(3), None, None, None, True, 0.1, 1e-5), RuntimeError, "weight should contain 4"),
+    (lambda x: cg.native_batch_norm(x, None, None, None, None, False, 0.1, 1e-5), RuntimeError, "must be defined in evaluation mode"),
+    (lambda x: cg.native_layer_norm(x, (4,), None, None, 1e-5), RuntimeError, r"Given normalized_shape=\[4\], expected input with shape"),
+])
+def test_native_norms_refuse(call, error, message):
+    with pytest.raises(error, match=message):
+        call(cg.ones(2, 4, 3))

@@ -44,6 +44,7 @@ WRITERS = {
     "masked_fill_": lambda number, zeros: zeros.masked_fill_(ONE, number),
     "index_fill": lambda number, zeros: zeros.index_fill(0, FIRST, number),
     "index_fill_": lambda number, zeros: zeros.index_fill_(0, FIRST, number),
+    "fill_diagonal_": lambda number, zeros: zeros.reshape(1, 1).fill_diagonal_(number).reshape(1),
     "constant_pad_nd": lambda number, zeros: cg.constant_pad_nd(zeros[:0], (1, 0), number),
     "scatter": lambda number, zeros: zeros.scatter(0, FIRST, number),
     "scatter_": lambda number, zeros: zeros.scatter_(0, FIRST, value=number),

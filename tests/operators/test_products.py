@@ -231,6 +231,8 @@ REFUSED = [
     (lambda: cg.einsum("ij->k", X), r"einsum\(\): output subscript k does not appear in the equation for any input operand"),
     (lambda: cg.einsum("i1->i", X), r"einsum\(\): invalid subscript given at index 1 in the equation string"),
     (lambda: cg.einsum("ii", X), r"einsum\(\): subscript i is repeated for operand 0 but the sizes don't match"),
+    (lambda: cg.prelu(cg.tensor(1.0), cg.ones(2)), "Not allow zero-dim input tensor"),
+    (lambda: cg.prelu(cg.ones(2, 8), cg.ones(2, 4)), "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = 2"),
     (lambda: cg.prelu(cg.ones(1, 2), cg.ones(3)), "Mismatch of parameter numbers and input channel size"),
 ]
 

@@ -178,3 +178,14 @@ def test_bad_input_leaves_the_stream(call, error, message):
 @pytest.mark.cases("shape", [(), (0,), (2, 0)])
 def test_small_shapes(name, shape):
     assert tuple(drawn(name, cg.zeros(shape)).shape) == shape
+
+
+# ----- New tensors -----
+@pytest.mark.parametrize("name", ["uniform", "log_normal", "exponential", "cauchy", "geometric"])
+def test_functions_draw_the_numbers_of_methods(name):
+    x = cg.zeros(2, 3, dtype=cg.float64, requires_grad=True)
+    result = getattr(cg, name)(x, *METHODS[f"{name}_"], rng=4)
+    assert result.shape == x.shape and result.dtype == x.dtype and not result.requires_grad and not x.any()
+    assert result.tolist() == drawn(f"{name}_", cg.empty(2, 3, dtype=cg.float64), rng=4).tolist()
+    with pytest.raises(RuntimeError, match="complex|not implemented|out of|dtype"):
+        getattr(cg, name)(cg.zeros(2, dtype=cg.complex64 if name != "uniform" else cg.bool), *METHODS[f"{name}_"])

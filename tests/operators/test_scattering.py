@@ -277,6 +277,8 @@ REFUSED = [
     (lambda: cg.gather(X, 0, [[0]]), TypeError, r"gather\(\): argument 'index' \(position 3\) must be Tensor, not list"),
     (lambda: cg.scatter(X, 0, PLACES, cg.ones(1, 2)), RuntimeError, r"Expected index \[1, 3\] to be no larger than self"),
     (lambda: cg.scatter(X, 0, PLACES, cg.ones(1, 3).double()), RuntimeError, r"scatter\(\): Expected self.dtype to be equal to src.dtype"),
+    (lambda: cg.scatter(X, 0, cg.tensor([[9]]), cg.ones(1)), RuntimeError, "Index tensor must have the same number of dimensions as src"),
+    (lambda: cg.scatter_add(X, 0, cg.tensor([[9]]), cg.ones(1, 1, 1)), RuntimeError, "same number of dimensions as src tensor: 2 and 3"),
     (lambda: cg.scatter(X, 0, cg.tensor([0]), cg.ones(3)), RuntimeError, "Index tensor must have the same number of dimensions as self"),
     (lambda: cg.scatter(X, 0, PLACES, X, reduce="mul"), RuntimeError, "reduce argument must be either add or multiply"),
     (lambda: X.scatter_add_(0, cg.tensor([[0, 1, 5]]), cg.ones(1, 3)), RuntimeError, "index 5 is out of bounds"),

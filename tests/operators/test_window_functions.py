@@ -63,15 +63,18 @@ def test_a_window_may_be_a_leaf_and_have_16_bits():
 
 
 @pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda: WINDOWS.hann(-1), ValueError, "hann requires non-negative window length, got M=-1"),
+    (lambda: WINDOWS.hann(-1), ValueError, "general_cosine requires non-negative window length, got M=-1"),
+    (lambda: WINDOWS.nuttall(-1), ValueError, "general_cosine requires non-negative window length, got M=-1"),
+    (lambda: WINDOWS.general_hamming(4, dtype=cg.float16), ValueError, "general_cosine expects float32 or float64 dtypes"),
+    (lambda: WINDOWS.bartlett(-1), ValueError, "bartlett requires non-negative window length, got M=-1"),
     (lambda: WINDOWS.hann(2.5), TypeError, "M"),
-    (lambda: WINDOWS.hann(4, dtype=cg.int64), ValueError, "hann expects float32 or float64 dtypes, got: cygrad.int64"),
+    (lambda: WINDOWS.hann(4, dtype=cg.int64), ValueError, "general_cosine expects float32 or float64 dtypes, got: cygrad.int64"),
     (lambda: WINDOWS.kaiser(4, beta=-1), ValueError, "beta must be non-negative, got: -1 instead."),
     (lambda: WINDOWS.gaussian(4, std=0), ValueError, "Standard deviation must be positive, got: 0 instead."),
     (lambda: WINDOWS.exponential(4, tau=0), ValueError, "Tau must be positive, got: 0 instead."),
     (lambda: WINDOWS.exponential(4, center=1.0), ValueError, "Center must be None for symmetric windows"),
     (lambda: WINDOWS.general_cosine(4, a=[]), ValueError, "Coefficients cannot be empty"),
-    (lambda: WINDOWS.general_cosine(4, a=0.5), TypeError, "argument 'a' must be tuple of floats, not float"),
+    (lambda: WINDOWS.general_cosine(4, a=0.5), TypeError, "Coefficients must be a list/tuple, but argument 'a' is float"),
     (lambda: cg.hann_window(-1), RuntimeError, "hann_window requires non-negative window_length, got window_length=-1"),
     (lambda: cg.hann_window(4, dtype=cg.int64), RuntimeError, "hann_window expects floating point dtypes, got: cygrad.int64"),
     (lambda: cg.hann_window(4, device="cuda"), AssertionError, "CPU only"),

@@ -44,6 +44,25 @@ def test_the_profiler_of_cuda_refuses():
             getattr(cg.cuda.profiler, name)()
 
 
+def test_streams_of_cuda_change_nothing():
+    stream, start, end = cg.cuda.Stream("cpu", priority=-1), cg.cuda.Event(enable_timing=True), cg.cuda.Event(True)
+    start.record()
+    with cg.cuda.stream(stream) as selected, cg.cuda.stream(None):
+        event = stream.record_event()
+        stream.wait_event(event), stream.wait_stream(cg.cuda.Stream()), stream.synchronize(), event.wait(stream), event.synchronize()
+    assert selected is None and stream.record_event(end) is end and stream.query() and event.query()
+    assert 0 <= start.elapsed_time(end) < 60_000 and stream.device == event.device == cg.device("cpu")
+    with pytest.raises(AssertionError, match="not compiled with CUDA"):
+        cg.cuda.Stream("cuda")
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        start.elapsed_time(event)
+    with pytest.raises(ValueError, match="must be recorded before"):
+        start.elapsed_time(cg.cuda.Event(True))
+    for call in (lambda: cg.cuda.stream(3), lambda: start.elapsed_time(3)):
+        with pytest.raises(TypeError, match="not int"):
+            call()
+
+
 def test_older_names_of_torch():
     assert autograd.function._ContextMethodMixin is autograd.function.FunctionCtx
 

@@ -16,6 +16,7 @@ SAMPLES = {
         sample(lambda x: x[:, 1::2], (2, 4)),
         sample(lambda x: x[..., None], (2,)),
         sample(lambda x: x.narrow(1, cg.tensor(1), 2), (2, 4)),
+        sample(lambda x: cg.slice(x, 1, -3, 4, 2), (2, 4), numpy=lambda a: a[:, -3:4:2]), sample(lambda x: cg.slice(x), (3,)),
     ],
     "select": [sample(lambda x: x[1], (2, 3)), sample(lambda x: x.select(1, -1), (2, 3))],
     "index": [

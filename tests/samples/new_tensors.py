@@ -14,4 +14,6 @@ PLAIN = {
     "new_ones": [sample(lambda x: x.new_ones((3, 2)), (2,), numpy=lambda x: np.ones((3, 2), x.dtype))],
     "new_full": [sample(lambda x: x.new_full((3, 2), 2), (2,), numpy=lambda x: np.full((3, 2), 2, x.dtype))],
     "new_empty": [sample(lambda x: x.new_empty((3, 2)).fill_(2), (2,), numpy=lambda x: np.full((3, 2), 2, x.dtype))],
+    "new_empty_strided": [sample(lambda x: x.new_empty_strided((3, 2), (1, 3)).fill_(2), (2,),
+                                 numpy=lambda x: np.full((3, 2), 2, x.dtype))],
 }

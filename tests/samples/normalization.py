@@ -27,4 +27,10 @@ SAMPLES = {
     "nn_functional_local_response_norm": [
         sample(lambda x: F.local_response_norm(x, 2, 0.7), (2, 3, 2), exempt=REAL),
         sample(lambda x: F.local_response_norm(x, 3, 0.7, 0.5, 2.0), (1, 4, 1, 2), exempt=REAL)],
+    "native_layer_norm": [sample(lambda x, w, b: cg.native_layer_norm(x, (3,), w, b, 1e-5)[0], (2, 3), (3,), (3,), exempt=REAL)],
+    "native_group_norm": [
+        sample(lambda x, w, b: cg.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-5)[0], (2, 4, 3), (4,), (4,), exempt=REAL),
+        sample(lambda x: cg.native_group_norm(x, None, None, 2, 4, 2, 2, 0.1)[2], (2, 4, 2), exempt=REAL)],
+    "native_batch_norm": [
+        sample(lambda x, w, b: cg.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-5)[0], (2, 3, 2), (3,), (3,), exempt=REAL)],
 }

@@ -45,8 +45,11 @@ def length_of(input: Tensor, dim: int) -> int:
 
 
 # ----- Keys -----
-def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: str) -> int:
-    """Return the dim along which `index` names elements, each at its own place in the other dims; RuntimeError for sizes that differ."""
+def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: str, src: Tensor | None = None) -> int:
+    """Return the dim along which `index` names elements, each at its own place in the other dims; RuntimeError for sizes that differ.
+
+    A source has as many dims as the index.
+    """
     d = normalized_dim(dim, input.ndim)
     if index.numel() == 0:
         return d
@@ -55,6 +58,8 @@ def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: s
         raise RuntimeError(f"{operator.name}(): Expected dtype int32/int64 for index, got {index.dtype}")
     if max(len(shape), 1) != max(ndim, 1):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {len(shape)} and {ndim}")
+    if src is not None and max(len(shape), 1) != max(src.ndim, 1):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as src tensor: {len(shape)} and {src.ndim}")
     for other, (count, size) in enumerate(zip(shape, input.shape, strict=False)):
         if count > size and other != d:
             shapes = f"expected index {list(shape)} to be no larger than self {list(input.shape)} apart from dimension {d}"

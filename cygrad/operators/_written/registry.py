@@ -19,7 +19,8 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
-        "tril tril_ triu triu_ diagonal diagonal_copy diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "tril tril_ triu triu_ diagonal diagonal_copy fill_diagonal_ diag_embed diag diagflat diagonal_scatter select_scatter "
+        "slice_scatter",
     "cygrad.operators.distances":
         "cdist pdist",
     "cygrad.operators.exponentials":
@@ -32,10 +33,12 @@ FUNCTIONS: dict[str, str] = {
         "igamma igamma_ igammac igammac_",
     "cygrad.operators.grids":
         "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
+    "cygrad.operators.hashing":
+        "hash_tensor",
     "cygrad.operators.histograms":
         "bincount histc histogram histogramdd",
     "cygrad.operators.indexing":
-        "select select_copy narrow narrow_copy",
+        "select select_copy narrow narrow_copy slice slice_copy",
     "cygrad.operators.joining":
         "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
     "cygrad.operators.least_squares":
@@ -56,6 +59,8 @@ FUNCTIONS: dict[str, str] = {
         "max_pool1d_with_indices max_pool1d max_pool2d max_pool3d adaptive_max_pool1d",
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
+    "cygrad.operators.normalization":
+        "native_layer_norm native_group_norm native_batch_norm",
     "cygrad.operators.norms":
         "dist renorm renorm_",
     "cygrad.operators.orthogonal":
@@ -66,12 +71,15 @@ FUNCTIONS: dict[str, str] = {
         "avg_pool1d adaptive_avg_pool1d",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
+    "cygrad.operators.python_functions":
+        "apply_ map_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":
         "multinomial poisson binomial",
     "cygrad.operators.random_fills":
-        "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",
+        "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ uniform log_normal exponential cauchy "
+        "geometric",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud rot90 roll",
     "cygrad.operators.reductions":
@@ -126,6 +134,8 @@ LINALG: dict[str, str] = {
         "linalg_ldl_factor linalg_ldl_solve",
     "cygrad.operators.least_squares":
         "linalg_pinv linalg_lstsq",
+    "cygrad.operators.matrix_equations":
+        "linalg_solve_sylvester linalg_solve_banded linalg_sqrtm",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp linalg_matrix_power linalg_multi_dot linalg_vander",
     "cygrad.operators.matrix_norms":
@@ -269,7 +279,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
-        "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "tril tril_ triu triu_ diagonal fill_diagonal_ diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.distances":
         "_euclidean_dist",
     "cygrad.operators.embeddings":
@@ -284,6 +294,8 @@ METHODS: dict[str, str] = {
         "_fft_c2c _fft_r2c _fft_c2r",
     "cygrad.operators.gamma_functions":
         "igamma igamma_ igammac igammac_",
+    "cygrad.operators.hashing":
+        "hash_tensor",
     "cygrad.operators.histograms":
         "bincount histc histogram",
     "cygrad.operators.indexing":
@@ -303,9 +315,9 @@ METHODS: dict[str, str] = {
     "cygrad.operators.max_pooling":
         "_take_places _add_at_places _largest_of_windows",
     "cygrad.operators.memory":
-        "untyped_storage storage",
+        "untyped_storage storage const_data_ptr dim_order",
     "cygrad.operators.new_tensors":
-        "new_empty new_zeros new_ones new_full",
+        "new_empty new_empty_strided new_zeros new_ones new_full",
     "cygrad.operators.normalization":
         "_standardized",
     "cygrad.operators.norms":
@@ -316,6 +328,8 @@ METHODS: dict[str, str] = {
         "_take_columns _add_columns",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
+    "cygrad.operators.python_functions":
+        "apply_ map_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":
@@ -415,6 +429,8 @@ RULES: dict[str, str] = {
         "binary_cross_entropy",
     "cygrad.operators.masking":
         "masked_fill masked_select masked_scatter",
+    "cygrad.operators.matrix_equations":
+        "linalg_sqrtm",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp",
     "cygrad.operators.max_pooling":

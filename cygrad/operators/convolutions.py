@@ -79,11 +79,10 @@ def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     """Return the products of windows with kernels, (examples, channels, *count)."""
     (channels, *rest), groups, kernel, examples = w.shape, steps.groups, w.shape[2:], len(x)
     matrix = w.reshape(channels, prod(rest)) if groups == 1 else w.reshape(groups, channels // groups, prod(rest))
-    blocks = _blocks(BLOCK, examples, x.shape[1], kernel, count)
-    if examples == len(blocks) == 1:
-        return (matrix @ _columns(x, blocks[0], groups, steps, kernel, count)).reshape(1, channels, *count)
-    result = x.new_empty((examples, channels, *count))
-    for block in blocks:
+    if examples == 1 and x.shape[1] * prod(kernel) * prod(count) <= BLOCK:
+        return (matrix @ _columns(x, Block(slice(0, 1), slice(0, count[0])), groups, steps, kernel, count)).reshape(1, channels, *count)
+    result = x.new_empty((examples, channels, *count))          # sizes that do not fit into memory end here
+    for block in _blocks(BLOCK, examples, x.shape[1], kernel, count) if result.numel() else ():
         part = result[block.examples, :, block.rows]
         product = matrix @ _columns(x, block, groups, steps, kernel, count)
         part.copy_(product.reshape(channels, len(part), *part.shape[2:]).transpose(0, 1))
@@ -94,7 +93,7 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     """Return the sums of products of windows with results, (channels of y, channels of a group, *kernel)."""
     examples, channels, *count = y.shape
     groups, result = steps.groups, None
-    for block in _blocks(BLOCK, examples, x.shape[1], kernel, tuple(count)):
+    for block in _blocks(BLOCK, examples, x.shape[1], kernel, tuple(count)) if y.numel() else ():
         part = y if len(y) == 1 and block.rows.stop - block.rows.start == count[0] else y[block.examples, :, block.rows]
         own = part.transpose(0, 1).reshape(channels, part.numel() // max(channels, 1))
         if groups > 1:

@@ -89,7 +89,7 @@ def _max_pool(operator: Any, dims: int, input: Tensor, kernel_size: Ints, stride
     return checked_operand(operator, input)._largest_of_windows(bands)
 
 
-@operator(method=False, aliases=("max_pool1d_with_indices",), refuses={"biuc": NO_LOOP}, loop="max_pool1d_impl")
+@operator(method=False, aliases=("max_pool1d_with_indices",), refuses={"buc": NO_LOOP}, loop="max_pool2d")
 def nn_functional_max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                                           dilation: Ints = 1, ceil_mode: bool = False,
                                           return_indices: bool = False) -> tuple[Tensor, Tensor]:
@@ -102,7 +102,7 @@ def nn_functional_max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stri
     return _max_pool(nn_functional_max_pool1d_with_indices, 1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-@operator(method=False, aliases=("nn_functional_max_pool1d",), refuses={"bic": NO_LOOP}, loop="max_pool1d_impl")
+@operator(method=False, aliases=("nn_functional_max_pool1d",), refuses={"biuc": NO_LOOP}, loop="max_pool1d_impl")
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
     """Largest elements of windows of the last dim of (examples, channels, size), or of one example; NaN where a window has one.

@@ -174,8 +174,7 @@ def test_special_functions_of_scipy_are_operators():
     _, shared = special_ufuncs()
     x = np.array([0.3, 0.6])
     for name, function in shared.items():
-        integers = "_polynomial" in name
-        if integers:
+        if function.types[0].startswith("l"):       # its first operand is whole
             continue
         leaves = [cg.tensor(x / (1 + number), requires_grad=True) for number in range(function.nin)]
         result = function(*leaves)

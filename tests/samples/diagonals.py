@@ -13,7 +13,7 @@ SAMPLES = {
     ],
     "linalg_diagonal": [sample(lambda x: cg.linalg.diagonal(x, offset=1), (2, 2, 3), numpy=lambda a: a.diagonal(1, 1, 2))],
     "fill_diagonal_": [
-        sample(lambda x: (x * 1).fill_diagonal_(2), (2, 3), numpy=lambda a: np.where(np.eye(2, 3) > 0, 2, a).astype(a.dtype)),
+        sample(lambda x: (x * 1).fill_diagonal_(2), (2, 3), numpy=lambda a: np.where(np.eye(2, 3) > 0, 2, a * 1).astype((a * 1).dtype)),
         sample(lambda x: (x * 1).fill_diagonal_(2, wrap=True), (5, 2)), sample(lambda x: (x * 1).fill_diagonal_(2), (2, 2, 2))],
     "diag_embed": [sample(lambda x: x.diag_embed(-1, 0, 2), (2, 3)), sample(lambda x: x.diag(1), (3,))],
     "diagonal_scatter": [sample(lambda x, s: x.diagonal_scatter(s, 1, 0, 2), (2, 3, 4), (3, 2))],

@@ -24,7 +24,7 @@ def set_programs(str text not None):
     return before
 
 
-def read_environment():
+cdef int read_environment() except -1:
     wish = os.environ.get("CYGRAD_PROGRAMS", "")
     try:
         set_programs(wish)
@@ -32,6 +32,7 @@ def read_environment():
         raise ImportError(f"CYGRAD_PROGRAMS: {error}") from None
     if wish:
         note("programs", f"{wish}, CYGRAD_PROGRAMS")
+    return 0
 
 
 read_environment()

@@ -34,7 +34,7 @@ def test_a_node_that_is_called_by_hand_computes_all_gradients():
     assert [result.tolist() for result in results[0]] == [[[4.0, 4.0]] * 2, [[2.0, 2.0]] * 2]
 
 
-def test_hooks_of_a_node_see_none_for_what_is_not_computed():
+def test_hooks_of_a_node_see_none_in_place_of_a_gradient_that_is_not_computed():
     a, b = (cg.ones(2, 2, requires_grad=True) for _ in range(2))
     seen = []
     product = a @ b

@@ -8,6 +8,7 @@ transforms of transforms.
     python examples/deconvolution.py [--output build/deconvolution.svg]
 """
 
+import gzip
 import sys
 import time
 from collections.abc import Callable
@@ -35,7 +36,7 @@ TOLERANCE = 1e-3  # between the minimum by gradients and the Wiener filter, of t
 
 def picture() -> Array:
     """Return a slice of a head, each pixel the mean of four, from 0 to 1."""
-    with cbook.get_sample_data("s1045.ima.gz") as file:
+    with gzip.open(cbook.get_sample_data("s1045.ima.gz", asfileobj=False)) as file:
         pixels = np.frombuffer(file.read(), np.uint16).reshape(128, 2, 128, 2).mean((1, 3))
     return np.minimum(pixels / np.quantile(pixels, 0.999), 1)
 

@@ -7,6 +7,7 @@ eight unknowns is one call of `jacfwd`.
     python examples/registration.py [--output build/registration.svg]
 """
 
+import gzip
 import sys
 import time
 from collections.abc import Callable
@@ -34,7 +35,7 @@ TOLERANCE = 0.1  # pixels: the largest distance of a corner from its true place
 
 def head() -> cg.Tensor:
     """Return a slice of a head as a magnetic resonance scanner saw it, (1, 1, size, size), from 0 to 1."""
-    with cbook.get_sample_data("s1045.ima.gz") as file:
+    with gzip.open(cbook.get_sample_data("s1045.ima.gz", asfileobj=False)) as file:
         pixels = np.frombuffer(file.read(), np.uint16).reshape(SIZE, 2, SIZE, 2).mean((1, 3))
     return cg.tensor(np.minimum(pixels / np.quantile(pixels, 0.999), 1))[None, None]
 
@@ -92,9 +93,9 @@ def draw(first: cg.Tensor, second: cg.Tensor, path: list[Array], errors: Array, 
     parts["first"].legend(fontsize=6, loc="lower left")
     for name, unknowns, title in (("before", path[0], "Second less first, at the start"), ("after", path[-1], "... as fitted: noise")):
         difference = residuals(first, second)(cg.tensor(unknowns)).reshape(SIZE, SIZE).numpy()
-        image = parts[name].imshow(-difference, cmap="RdBu", vmin=-0.5, vmax=0.5)
+        drawn = parts[name].imshow(-difference, cmap="RdBu", vmin=-0.5, vmax=0.5)
         parts[name].set(title=title, xticks=[], yticks=[])
-    figure.colorbar(image, ax=parts["after"], label="brightness")
+    figure.colorbar(drawn, ax=parts["after"], label="brightness")
     for name in ("first", "second", "before", "after"):
         parts[name].grid(False)
     for number, size in enumerate(SIZES):

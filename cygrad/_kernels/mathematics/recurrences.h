@@ -18,6 +18,15 @@ CG_INLINE double rescaled(double y, double exponent)
     return y;
 }
 
+/* Keep two steps of a recurrence within the range: both by a power of 2, which `exponent` counts. */
+CG_INLINE void scale_down(double *before, double *y, double *exponent)
+{
+    if (!(__builtin_fabs(*y) > 0x1p512)) return;
+    *before *= 0x1p-512;
+    *y *= 0x1p-512;
+    *exponent += 512;
+}
+
 /* The sign of x^n times infinity. */
 CG_INLINE double infinite_power(double x, double n)
 {
@@ -34,11 +43,7 @@ CG_SCALAR_FUNCTION double chebyshev_steps(double x, double n, double first)
         const double next = 2 * x * y - before;
         before = y;
         y = next;
-        if (__builtin_fabs(y) > 0x1p512) {
-            before *= 0x1p-512;
-            y *= 0x1p-512;
-            exponent += 512;
-        }
+        scale_down(&before, &y, &exponent);
     }
     return rescaled(y, exponent);
 }
@@ -89,11 +94,7 @@ CG_SCALAR_FUNCTION double polynomial(double x, double degree, double parameter, 
             : kind == CG_LAGUERRE ? y + part * (y - before) - x / (k + 1) * y : x * y + part * (x * y - before);
         before = y;
         y = next;
-        if (__builtin_fabs(y) > 0x1p512) {
-            before *= 0x1p-512;
-            y *= 0x1p-512;
-            exponent += 512;
-        }
+        scale_down(&before, &y, &exponent);
     }
     return rescaled(y, exponent);
 }

@@ -7,12 +7,11 @@ computed in float32. Nothing is recorded.
 cimport numpy
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
 
+from cygrad._core.compute.places cimport dense, stored
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address
-from cygrad._core.compute.places cimport dense
-from cygrad._core.operands.operands cimport RELEASE_GIL, copy_of
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_complex, cg_loops_of, cg_real
-
-from cygrad._core.memory.storage import dtype_by_name
+from cygrad._core.operands.operands cimport RELEASE_GIL
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_INT8, CG_INT16, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS,
+                                                  cg_is_complex, cg_loops_of, cg_real)
 
 numpy.import_array()
 
@@ -32,14 +31,6 @@ cdef struct Table:
     intptr_t rows, entries
     const int64_t* places
     const double* weights       # NULL: all are 1
-
-cdef int BOOL = dtype_by_name["bool"].number, UINT8 = dtype_by_name["uint8"].number, INT8 = dtype_by_name["int8"].number
-cdef int INT16 = dtype_by_name["int16"].number, INT32 = dtype_by_name["int32"].number, INT64 = dtype_by_name["int64"].number
-cdef int FLOAT32 = dtype_by_name["float32"].number
-
-
-cdef TensorImpl stored(TensorImpl result, int dtype):
-    return result if result.dtype_nr == dtype else copy_of(result, dtype)
 
 
 cdef int read_table(object band, intptr_t size, Table* table) except -1:
@@ -114,17 +105,17 @@ cdef void sum_rows(const number* x, number* y, intptr_t outer, intptr_t size, in
 
 
 cdef void sum_rows_of(int dtype, const char* x, char* y, intptr_t outer, intptr_t size, intptr_t inner, const Table* table) noexcept nogil:
-    if dtype == UINT8 or dtype == BOOL:
+    if dtype == CG_UINT8 or dtype == CG_BOOL:
         sum_rows[uint8_t](<const uint8_t*>x, <uint8_t*>y, outer, size, inner, table)
-    elif dtype == INT8:
+    elif dtype == CG_INT8:
         sum_rows[int8_t](<const int8_t*>x, <int8_t*>y, outer, size, inner, table)
-    elif dtype == INT16:
+    elif dtype == CG_INT16:
         sum_rows[int16_t](<const int16_t*>x, <int16_t*>y, outer, size, inner, table)
-    elif dtype == INT32:
+    elif dtype == CG_INT32:
         sum_rows[int32_t](<const int32_t*>x, <int32_t*>y, outer, size, inner, table)
-    elif dtype == INT64:
+    elif dtype == CG_INT64:
         sum_rows[int64_t](<const int64_t*>x, <int64_t*>y, outer, size, inner, table)
-    elif dtype == FLOAT32:
+    elif dtype == CG_FLOAT32:
         sum_rows[float](<const float*>x, <float*>y, outer, size, inner, table)
     else:
         sum_rows[double](<const double*>x, <double*>y, outer, size, inner, table)
@@ -204,17 +195,17 @@ cdef void find_largest(const number* x, number* y, int64_t* places, intptr_t out
 
 cdef void find_largest_of(int dtype, const char* x, char* y, int64_t* places, intptr_t outer, const intptr_t* sizes,
                           const Table* tables) noexcept nogil:
-    if dtype == UINT8:
+    if dtype == CG_UINT8:
         find_largest[uint8_t](<const uint8_t*>x, <uint8_t*>y, places, outer, sizes, tables)
-    elif dtype == INT8:
+    elif dtype == CG_INT8:
         find_largest[int8_t](<const int8_t*>x, <int8_t*>y, places, outer, sizes, tables)
-    elif dtype == INT16:
+    elif dtype == CG_INT16:
         find_largest[int16_t](<const int16_t*>x, <int16_t*>y, places, outer, sizes, tables)
-    elif dtype == INT32:
+    elif dtype == CG_INT32:
         find_largest[int32_t](<const int32_t*>x, <int32_t*>y, places, outer, sizes, tables)
-    elif dtype == INT64:
+    elif dtype == CG_INT64:
         find_largest[int64_t](<const int64_t*>x, <int64_t*>y, places, outer, sizes, tables)
-    elif dtype == FLOAT32:
+    elif dtype == CG_FLOAT32:
         find_largest[float](<const float*>x, <float*>y, places, outer, sizes, tables)
     else:
         find_largest[double](<const double*>x, <double*>y, places, outer, sizes, tables)
@@ -246,7 +237,7 @@ def largest(TensorImpl input not None, tuple bands not None):
         window_sizes[MAX_WINDOW_DIMS - dims + d] = x.sizes[before + d]
         sizes[before + d] = tables[MAX_WINDOW_DIMS - dims + d].rows
         work *= tables[MAX_WINDOW_DIMS - dims + d].rows * tables[MAX_WINDOW_DIMS - dims + d].entries
-    y, places = empty(dtype, x.ndim, sizes), empty(INT64, x.ndim, sizes)
+    y, places = empty(dtype, x.ndim, sizes), empty(CG_INT64, x.ndim, sizes)
     if work < RELEASE_GIL:
         find_largest_of(dtype, address(x), settled_address(y), <int64_t*>settled_address(places), outer, window_sizes, tables)
     else:

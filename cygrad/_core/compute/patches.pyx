@@ -3,35 +3,21 @@
 
 Element k of window i along a dim is at i * stride - before + k * dilation. Nothing is recorded.
 """
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
-from cygrad._core.compute.places cimport dense
+from cygrad._core.compute.places cimport dense, element, stored
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, zero
 from cygrad._core.memory.sizes cimport parse_sizes
-from cygrad._core.operands.operands cimport RELEASE_GIL, copy_of
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of, cg_real
-
-from cygrad._core.memory.storage import dtype_by_name
+from cygrad._core.operands.operands cimport RELEASE_GIL
+from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, cg_itemsize, cg_loops_of, cg_real
 
 cdef enum:
     DIMS = 3        # fewer are preceded by dims of one element
-
-ctypedef fused number:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
 
 cdef struct Geometry:
     intptr_t examples, channels, parts      # parts: of a complex number
     intptr_t[3] sizes, kernel, count, stride, before, dilation, first      # first: of the windows along a dim
     intptr_t row, column, example           # strides of the columns: from row to row, window to window, example to example
-
-cdef int BOOL = dtype_by_name["bool"].number, UINT8 = dtype_by_name["uint8"].number, FLOAT32 = dtype_by_name["float32"].number
-cdef int FLOAT64 = dtype_by_name["float64"].number
 
 
 cdef int read_geometry(Geometry* g, int dims, object steps, object kernel, object count) except -1:
@@ -56,23 +42,23 @@ cdef inline intptr_t windows_inside(const Geometry* g, int d, intptr_t k, intptr
     return first
 
 
-cdef inline void move_elements(number* elements, number* column, intptr_t count, bint adds) noexcept nogil:
+cdef inline void move_elements(element* elements, element* column, intptr_t count, bint adds) noexcept nogil:
     cdef intptr_t j
     if adds:
         for j in range(count):
-            elements[j] = <number>(elements[j] + column[j])
+            elements[j] = <element>(elements[j] + column[j])
     else:
         for j in range(count):
             column[j] = elements[j]
 
 
-cdef inline void clear_elements(number* elements, intptr_t count) noexcept nogil:
+cdef inline void clear_elements(element* elements, intptr_t count) noexcept nogil:
     cdef intptr_t j
     for j in range(count):
         elements[j] = 0
 
 
-cdef inline void move_row(number* source, number* row, const Geometry* g, intptr_t first, intptr_t end, bint adds) noexcept nogil:
+cdef inline void move_row(element* source, element* row, const Geometry* g, intptr_t first, intptr_t end, bint adds) noexcept nogil:
     """Run over the windows along the last dim, of which those from `first` to `end` have the element in the input."""
     cdef intptr_t step = g.stride[2] * g.parts
     if not adds:
@@ -87,12 +73,12 @@ cdef inline void move_row(number* source, number* row, const Geometry* g, intptr
         source, row = source + step, row + g.parts
 
 
-cdef void move_columns(number* x, number* columns, const Geometry* g, bint adds) noexcept nogil:
+cdef void move_columns(element* x, element* columns, const Geometry* g, bint adds) noexcept nogil:
     """Copy the elements of windows to columns, 0 outside of the input, or add columns to the elements."""
     cdef intptr_t n, c, k0, k1, k2, i0, i1, first0, first1, first2, end0, end1, end2
-    cdef number* image = x
-    cdef number* target
-    cdef number* source
+    cdef element* image = x
+    cdef element* target
+    cdef element* source
     for n in range(g.examples):
         for c in range(g.channels):
             for k0 in range(g.kernel[0]):
@@ -115,11 +101,11 @@ cdef void move_columns(number* x, number* columns, const Geometry* g, bint adds)
             image += g.sizes[0] * g.sizes[1] * g.sizes[2] * g.parts
 
 
-cdef void move_columns_of(int dtype, int width, char* x, char* columns, const Geometry* g, bint adds) noexcept nogil:
-    """Run in the type of numbers of a width; only sums of floats need the floats."""
-    if dtype == FLOAT64:
+cdef void move_columns_of(int dtype, char* x, char* columns, const Geometry* g, bint adds) noexcept nogil:
+    cdef int width = cg_itemsize[dtype]
+    if dtype == CG_FLOAT64:
         move_columns[double](<double*>x, <double*>columns, g, adds)
-    elif dtype == FLOAT32:
+    elif dtype == CG_FLOAT32:
         move_columns[float](<float*>x, <float*>columns, g, adds)
     elif width == 8:
         move_columns[int64_t](<int64_t*>x, <int64_t*>columns, g, adds)
@@ -132,15 +118,15 @@ cdef void move_columns_of(int dtype, int width, char* x, char* columns, const Ge
 
 
 cdef int move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds) except -1:
-    cdef int dtype = cg_real[x.dtype_nr], width = cg_itemsize[dtype], parts = cg_itemsize[x.dtype_nr] // width
+    cdef int dtype = cg_real[x.dtype_nr], parts = cg_itemsize[x.dtype_nr] // cg_itemsize[dtype]
     cdef size_t source = <size_t>address(x), target = <size_t>settled_address(columns)
     g.parts, g.row, g.example = parts, g.row * parts, g.example * parts
     if columns.count < RELEASE_GIL:
-        move_columns_of(dtype, width, <char*>source, <char*>target, g, adds)
+        move_columns_of(dtype, <char*>source, <char*>target, g, adds)
     else:
         _held = x.storage, columns.storage
         with nogil:
-            move_columns_of(dtype, width, <char*>source, <char*>target, g, adds)
+            move_columns_of(dtype, <char*>source, <char*>target, g, adds)
     return 0
 
 
@@ -194,4 +180,4 @@ def added_columns(TensorImpl input not None, steps, kernel, count, sizes):
     zero(result)
     if columns.count and result.count:
         move_between(result, columns, &g, True)
-    return result if columns.dtype_nr == input.dtype_nr else copy_of(result, input.dtype_nr)
+    return stored(result, input.dtype_nr)

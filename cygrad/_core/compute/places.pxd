@@ -1,5 +1,18 @@
 """Elements at places that an index names along a dim: taken, put and added. Nothing is recorded."""
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
+
 from cygrad._core.graph.tensor cimport TensorImpl
+
+# Elements by their width; only sums of floats need the floats.
+ctypedef fused element:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
 
 # A row-major tensor of the same elements in a dtype: itself where it is one.
 cdef TensorImpl dense(TensorImpl tensor, int dtype)
+# A result in the dtype that it is stored in.
+cdef TensorImpl stored(TensorImpl result, int dtype)

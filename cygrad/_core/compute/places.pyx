@@ -1,14 +1,12 @@
 # cython: cdivision=True
 """Elements at places along a dim (see places.pxd for the contract)."""
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, view_of, zero
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.arrays cimport tensor_of_array
 from cygrad._core.operands.operands cimport copy_into, copy_of
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
-
-from cygrad._core.memory.storage import dtype_by_name
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
 
 cdef enum Change:
     TAKE        # from the whole to the part
@@ -16,22 +14,10 @@ cdef enum Change:
     ADD
     EITHER      # the sum of bools
 
-ctypedef fused number:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
-
 cdef struct Line:               # of an index, with the elements of the whole and of the part that belong to it; strides count parts
     intptr_t count, parts
     intptr_t along, step, own   # strides of the whole along the dim, of the whole from place to place, and of the part
     const int64_t* places
-
-cdef int BOOL = dtype_by_name["bool"].number, INT64 = dtype_by_name["int64"].number
-cdef int FLOAT32 = dtype_by_name["float32"].number, FLOAT64 = dtype_by_name["float64"].number
 
 
 cdef TensorImpl dense(TensorImpl tensor, int dtype):
@@ -43,27 +29,31 @@ cdef TensorImpl dense(TensorImpl tensor, int dtype):
     return result
 
 
-cdef void run_line(number* whole, number* part, const Line* line, Change change) noexcept nogil:
+cdef TensorImpl stored(TensorImpl result, int dtype):
+    return result if result.dtype_nr == dtype else copy_of(result, dtype)
+
+
+cdef void run_line(element* whole, element* part, const Line* line, Change change) noexcept nogil:
     cdef intptr_t j, k
-    cdef number* element
+    cdef element* target
     for j in range(line.count):
-        element = whole + line.places[j] * line.along + j * line.step
+        target = whole + line.places[j] * line.along + j * line.step
         for k in range(line.parts):
             if change == TAKE:
-                part[j * line.own + k] = element[k]
+                part[j * line.own + k] = target[k]
             elif change == PUT:
-                element[k] = part[j * line.own + k]
+                target[k] = part[j * line.own + k]
             elif change == ADD:
-                element[k] = <number>(element[k] + part[j * line.own + k])
+                target[k] = <element>(target[k] + part[j * line.own + k])
             elif part[j * line.own + k]:
-                element[k] = 1
+                target[k] = 1
 
 
-cdef void run_line_of(int dtype, int width, char* whole, char* part, const Line* line, Change change) noexcept nogil:
-    """Run a line in the type of numbers of a width; only sums of floats need the floats."""
-    if change == ADD and dtype == FLOAT64:
+cdef void run_line_of(int dtype, char* whole, char* part, const Line* line, Change change) noexcept nogil:
+    cdef int width = cg_itemsize[dtype]
+    if change == ADD and dtype == CG_FLOAT64:
         run_line[double](<double*>whole, <double*>part, line, change)
-    elif change == ADD and dtype == FLOAT32:
+    elif change == ADD and dtype == CG_FLOAT32:
         run_line[float](<float*>whole, <float*>part, line, change)
     elif width == 8:
         run_line[int64_t](<int64_t*>whole, <int64_t*>part, line, change)
@@ -80,9 +70,8 @@ cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl p
     cdef Line line
     cdef intptr_t at[MAX_DIMS]
     cdef int last = index.ndim - 1, dtype = cg_real[whole.dtype_nr], d
-    cdef int width = cg_itemsize[dtype], parts = cg_itemsize[whole.dtype_nr] // width
-    cdef intptr_t itemsize = cg_itemsize[whole.dtype_nr]
-    cdef char* element = address(whole)
+    cdef intptr_t itemsize = cg_itemsize[whole.dtype_nr], parts = itemsize // cg_itemsize[dtype]
+    cdef char* first = address(whole)
     cdef char* own = address(part)
     line.count, line.parts, line.places = index.sizes[last], parts, <const int64_t*>address(index)
     line.along, line.own = whole.strides[dim] * parts, part.strides[last] * parts
@@ -90,19 +79,19 @@ cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl p
     for d in range(last):
         at[d] = 0
     while True:
-        run_line_of(dtype, width, element, own, &line, change)
+        run_line_of(dtype, first, own, &line, change)
         line.places += line.count
         d = last - 1
         while d >= 0:
             at[d] += 1
             own += part.strides[d] * itemsize
             if d != dim:
-                element += whole.strides[d] * itemsize
+                first += whole.strides[d] * itemsize
             if at[d] < index.sizes[d]:
                 break
             own -= part.strides[d] * itemsize * at[d]
             if d != dim:
-                element -= whole.strides[d] * itemsize * at[d]
+                first -= whole.strides[d] * itemsize * at[d]
             at[d] = 0
             d -= 1
         if d < 0:
@@ -117,7 +106,7 @@ cdef TensorImpl vector_of(TensorImpl tensor):
 
 cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size):
     """Return an index as a row-major tensor of int64; RuntimeError for a place outside of a dim."""
-    cdef TensorImpl places = dense(index, INT64)
+    cdef TensorImpl places = dense(index, CG_INT64)
     cdef const int64_t* numbers = <const int64_t*>address(places)
     cdef intptr_t k
     cdef bint outside = False
@@ -154,7 +143,7 @@ def changed_at(array not None, int dim, TensorImpl index not None, part not None
     """Put, or add, elements of an array into another at places along a dim; RuntimeError for one outside. 0-d arrays are no operands."""
     cdef TensorImpl whole = tensor_of_array(array), elements = tensor_of_array(part)
     if index.count:
-        change_checked(whole, dim, vector_of(index), elements, PUT if not adds else EITHER if whole.dtype_nr == BOOL else ADD)
+        change_checked(whole, dim, vector_of(index), elements, PUT if not adds else EITHER if whole.dtype_nr == CG_BOOL else ADD)
 
 
 # ----- In the last dims, which count as one -----
@@ -176,7 +165,7 @@ def elements_behind(TensorImpl input not None, TensorImpl places not None, int d
     cdef TensorImpl whole
     if result.count:
         whole = with_one_dim(dense(input, input.dtype_nr), outer)
-        change_checked(whole, 1, with_one_dim(dense(places, INT64), outer), with_one_dim(result, outer), TAKE)
+        change_checked(whole, 1, with_one_dim(dense(places, CG_INT64), outer), with_one_dim(result, outer), TAKE)
     return result
 
 
@@ -193,5 +182,5 @@ def added_behind(TensorImpl input not None, TensorImpl places not None, sizes):
     zero(result)
     if places.count:
         whole = with_one_dim(result, outer)
-        change_checked(whole, 1, with_one_dim(dense(places, INT64), outer), with_one_dim(dense(input, dtype), outer), ADD)
-    return result if dtype == input.dtype_nr else copy_of(result, input.dtype_nr)
+        change_checked(whole, 1, with_one_dim(dense(places, CG_INT64), outer), with_one_dim(dense(input, dtype), outer), ADD)
+    return stored(result, input.dtype_nr)

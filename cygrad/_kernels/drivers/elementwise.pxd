@@ -14,6 +14,10 @@ cdef extern from "kernels.h" nogil:
         CG_REFUSED                  # in place of a common dtype
         CG_WIDENED                  # bytes of a number in the loop, of dtypes that are widened
         CG_BOOL
+        CG_UINT8
+        CG_INT8
+        CG_INT16
+        CG_INT32
         CG_INT64
         CG_FLOAT16
         CG_BFLOAT16

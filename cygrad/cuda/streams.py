@@ -55,9 +55,6 @@ class Event:
         return 1000 * (end_event._time - self._time)
 
 
-_MARK = Event       # which is no lock of threads
-
-
 class Stream:
     """A queue of work on a device. Changes nothing: there is the CPU only, and each computation is done when its call returns.
 
@@ -72,7 +69,7 @@ class Stream:
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record an event, or a new one, and return it."""
-        mark = _MARK() if event is None else event
+        mark = Event() if event is None else event
         mark.record(self)
         return mark
 

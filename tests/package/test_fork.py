@@ -96,9 +96,15 @@ LOCKS = {
 
 def test_every_lock_of_the_package_is_here():
     kinds = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event", "Barrier"}
-    made = {str(path.relative_to(PACKAGE.parent)) for path in PACKAGE.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("threading.") in kinds}
-    assert made <= LOCKS.keys()
+    made = set()
+    for path in PACKAGE.rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(path.read_text()))]
+        names = {f"threading.{kind}" for kind in kinds} | {
+            alias.asname or alias.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "threading"
+            for alias in node.names if alias.name in kinds}
+        if any(isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in nodes):
+            made.add(str(path.relative_to(PACKAGE.parent)))
+    assert made and made <= LOCKS.keys()
     assert not [path for path in PACKAGE.rglob("*.pyx") if "mutex" in path.read_text() or "Lock(" in path.read_text()]
 
 

@@ -22,16 +22,21 @@ if TYPE_CHECKING:
 
 
 # ----- Formulas -----
+def _scale_of(difference: Tensor, eps: float, dim: tuple[int, ...]) -> Tensor:
+    """Return 1 / sqrt(variance + eps), by the differences from the mean over dims."""
+    return ((difference * difference).mean(dim, keepdim=True) + eps).rsqrt()
+
+
 @tiled
 def _by_deviation(x: Tensor, eps: float, dim: tuple[int, ...]) -> Tensor:
     difference = x - x.mean(dim, keepdim=True)
-    return difference * ((difference * difference).mean(dim, keepdim=True) + eps).rsqrt()
+    return difference * _scale_of(difference, eps, dim)
 
 
 @tiled
 def _by_deviation_gradient(g: Tensor, x: Tensor, eps: float, dim: tuple[int, ...]) -> Tensor:
     difference = x - x.mean(dim, keepdim=True)
-    scale = ((difference * difference).mean(dim, keepdim=True) + eps).rsqrt()
+    scale = _scale_of(difference, eps, dim)
     y = difference * scale
     return (g - g.mean(dim, keepdim=True) - y * (g * y).mean(dim, keepdim=True)) * scale
 
@@ -297,8 +302,7 @@ def nn_functional_local_response_norm(input: Tensor, size: int, alpha: float = 1
 def _moments(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
     """Return the mean over dims and 1 / sqrt(variance + eps), with the dims as 1."""
     mean = x.mean(dims, keepdim=True)
-    difference = x - mean
-    return mean, ((difference * difference).mean(dims, keepdim=True) + eps).rsqrt()
+    return mean, _scale_of(x - mean, eps, dims)
 
 
 @operator(method=False, refuses={"biuc": NO_LOOP}, loop="LayerNormKernelImpl")

@@ -10,7 +10,7 @@ from cygrad._core.levels.batches import special_tensors
 from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import program_checks
 
-pytest_plugins = ["cases"]
+pytest_plugins = ["cases", "selection"]
 
 
 def pytest_collection_modifyitems(items):

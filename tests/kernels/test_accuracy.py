@@ -194,12 +194,11 @@ def results(names):
 
 
 @pytest.fixture(scope="module")
-def levels(request, tmp_path_factory):
+def levels(request):
     """Return the results of every instruction set, of the rows that are tested; one test compares them all: a true value is found once."""
-    folder = tmp_path_factory.mktemp("accuracy")
     items = (item for item in request.session.items if item.path == request.path and hasattr(item, "callspec"))
     names = sorted({item.callspec.params["row"].name for item in items if "row" in item.callspec.params})
-    others = {level: samples.at_level(level, "test_accuracy", "results", folder / f"{level}.npz", names)
+    others = {level: samples.at_level(level, "test_accuracy", "results", names)
               for level in available_isas() if level != isa()}
     return others | {isa(): results(names)}
 

@@ -340,11 +340,11 @@ def results_of_all_rows():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", available_isas())
-def test_instruction_sets_agree(level, tmp_path):
+def test_instruction_sets_agree(level):
     """Bits are equal, but where vector mathematics computes: it uses fused multiply-adds where there are any."""
     here, by_level = (
         results_of_all_rows(),
-        samples.at_level(level, "test_elementwise", "results_of_all_rows", tmp_path / "a.npz"),
+        samples.at_level(level, "test_elementwise", "results_of_all_rows"),
     )
     assert str(by_level.pop("isa")) == level
     assert set(by_level) == set(here) - {"isa"}

@@ -111,8 +111,8 @@ def test_conversions_round_to_nearest(row):
 
 
 @pytest.mark.parametrize("level", [level for level in available_isas() if level != isa()])
-def test_conversions_have_the_same_bits_on_every_level(level, tmp_path):
-    for name, bits in samples.at_level(level, __name__, "converted_bits", tmp_path / "bits.npz").items():
+def test_conversions_have_the_same_bits_on_every_level(level):
+    for name, bits in samples.at_level(level, __name__, "converted_bits").items():
         np.testing.assert_array_equal(bits.view(np.uint8), converted_bits()[name].view(np.uint8))
 
 
@@ -462,8 +462,8 @@ def test_neighbours_are_next_in_the_list_of_all_numbers(dtype):
 
 
 @pytest.mark.parametrize("level", [level for level in available_isas() if level != isa()])
-def test_neighbours_are_the_same_on_every_level(level, tmp_path):
-    for name, bits in samples.at_level(level, __name__, "stored_neighbours", tmp_path / "bits.npz").items():
+def test_neighbours_are_the_same_on_every_level(level):
+    for name, bits in samples.at_level(level, __name__, "stored_neighbours").items():
         np.testing.assert_array_equal(bits, stored_neighbours()[name])
 
 

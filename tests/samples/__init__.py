@@ -7,14 +7,14 @@ the arrays.
 """
 
 import contextlib
+import functools
 import importlib
 import itertools
 import math
+import multiprocessing
 import os
 import pkgutil
-import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -314,12 +314,20 @@ def threads(count, parallel=True):
         cg.set_num_threads(before)
 
 
-def at_level(level, module, name, path, *arguments):
+@functools.cache
+def process_at(level):
+    """Return a pool of one process that computes with another instruction set; it lives as long as this one."""
+    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CYGRAD_ISA", level)
+        pool.submit(int).result(timeout=120)    # it reads the variable at its start
+    return pool
+
+
+def call_by_name(module, name, arguments):
+    return getattr(importlib.import_module(module), name)(*arguments)
+
+
+def at_level(level, module, name, *arguments):
     """Return the dict of arrays that a function of a test module returns in a process with another instruction set."""
-    script = f"import sys, numpy; from {module} import {name}; numpy.savez(sys.argv[1], **{name}(*{arguments}))"
-    folders = Path(__file__).parents[1], Path(sys.modules[module].__file__).parent, Path(cg.__file__).parents[1]
-    search = [*map(str, folders), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "CYGRAD_ISA": level, "PYTHONPATH": os.pathsep.join(search)}
-    subprocess.run([sys.executable, "-c", script, str(path)], env=environment, timeout=900, check=True)
-    with np.load(path) as arrays:
-        return dict(arrays)
+    return process_at(level).submit(call_by_name, module, name, arguments).result(timeout=900)

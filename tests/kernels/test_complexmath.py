@@ -14,6 +14,7 @@ from mpmath import mp
 
 import cygrad as cg
 import samples
+import truth
 from cygrad.ops import ELEMENTWISE
 from cygrad.ops.dtypes import DTYPES as TABLE
 
@@ -53,10 +54,12 @@ def pairs(dtype):
 
 @functools.cache
 def reference(name, dtype):
-    with np.errstate(all="ignore"), mp.workprec(2400):
-        function = samples.row_sample(name).complex_true or getattr(mpmath, name)
-        numbers = [complex(z) for z in points(dtype)]
-        return [function(mpmath.mpc(z)) if not samples.row_sample(name).exponential or abs(z) < 2000 else None for z in numbers]
+    function = samples.row_sample(name).complex_true or getattr(mpmath, name)
+    values = []
+    for z in map(complex, points(dtype)):
+        with np.errstate(all="ignore"), truth.with_digits(name, (z.real, z.imag)):
+            values.append(function(mpmath.mpc(z)) if not samples.row_sample(name).exponential or abs(z) < 2000 else None)
+    return values
 
 
 def call(name, *arrays):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from cygrad._core.compute.deferred import defer_from, pending_results
+from cygrad._core.programs.deferred import defer_from, pending_results
 from cygrad._kernels.programs.checking import program_checks
 from cygrad._kernels.programs.settings import set_programs
 from cygrad._kernels.system.allocator import fail_after, live_bytes

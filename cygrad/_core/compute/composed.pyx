@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport intptr_t
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.compute.deferred cimport note_thread
+from cygrad._core.programs.deferred cimport note_thread
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, needs_grad, settled_address
 from cygrad._core.levels.observers cimport profiling_threads, special_tensors

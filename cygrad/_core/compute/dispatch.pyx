@@ -4,7 +4,7 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.deferred cimport defer_elementwise
+from cygrad._core.programs.deferred cimport defer_elementwise
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.compute.mapping cimport is_simple, map_kernel, map_simple
 from cygrad._core.compute.recording cimport any_needs_grad, elementwise_node

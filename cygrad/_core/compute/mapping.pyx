@@ -3,7 +3,7 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.compute.deferred cimport note_thread
+from cygrad._core.programs.deferred cimport note_thread
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, same_shape
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real

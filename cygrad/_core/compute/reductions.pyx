@@ -5,7 +5,7 @@ from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.compute.deferred cimport reduce_pending
+from cygrad._core.programs.deferred cimport reduce_pending
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, shallow_copy, stand_alone
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim

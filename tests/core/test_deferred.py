@@ -4,7 +4,6 @@ import gc
 import itertools
 import os
 import random
-import threading
 
 import numpy as np
 import pytest
@@ -241,40 +240,6 @@ def test_results_are_deferred_inside_of_transforms():
     np.testing.assert_allclose(array_of(cg.func.grad(f)(cg.tensor(x))), np.exp(2 * x) * (1 + 2 * x))
     np.testing.assert_allclose(array_of(cg.autograd.functional.hvp(f, cg.tensor(x), cg.tensor(x))[1]), np.exp(2 * x) * (4 + 4 * x) * x)
     assert all(waited)
-
-
-@pytest.mark.parametrize("compute", [lambda: cg.ones(40_000) + 1, lambda: cg.ones(SIZE, requires_grad=True) * 2], ids=["plain", "recorded"])
-def test_nothing_is_deferred_once_two_threads_compute(compute):
-    """A thread that does other things, or computes with few elements, does not count."""
-    a, b = leaves(2)
-    go, finished = threading.Event(), threading.Event()
-    idle = threading.Thread(target=lambda: (go.set(), finished.wait(10)))
-    idle.start()
-    go.wait(10)
-    small = threading.Thread(target=lambda: cg.ones(3, 1, requires_grad=True) * cg.ones(4))
-    small.start()
-    small.join()
-    x = a * b
-    assert pending_results() == 1
-    finished.set()
-    thread = threading.Thread(target=compute)
-    thread.start()
-    thread.join()
-    idle.join()
-    y = a * b
-    assert pending_results() == 0
-    np.testing.assert_array_equal(array_of(x), array_of(y))
-
-
-def test_another_thread_reads_a_pending_result():
-    a, b = leaves(2)
-    x = a * b
-    assert pending_results() == 1
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(array_of(x + 0)))
-    thread.start()
-    thread.join()
-    np.testing.assert_array_equal(seen[0], array_of(a) * array_of(b))
 
 
 # ----- Results and operands that die -----

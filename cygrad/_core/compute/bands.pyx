@@ -8,7 +8,7 @@ cimport numpy
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
 
 from cygrad._core.compute.places cimport dense, stored
-from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address
+from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_INT8, CG_INT16, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS,
                                                   cg_is_complex, cg_loops_of, cg_real)
@@ -144,10 +144,10 @@ def sums(TensorImpl input not None, tuple bands not None):
         for d in range(dim + 1, x.ndim):
             inner *= sizes[d]
         if y.count * table.entries < RELEASE_GIL:
-            sum_rows_of(dtype, address(x), settled_address(y), outer, size, inner, &table)
+            sum_rows_of(dtype, value_address(x), new_address(y), outer, size, inner, &table)
         else:
             _held = x.storage
-            source, target = <size_t>address(x), <size_t>settled_address(y)
+            source, target = <size_t>value_address(x), <size_t>new_address(y)
             with nogil:
                 sum_rows_of(dtype, <const char*>source, <char*>target, outer, size, inner, &table)
         x = y
@@ -239,10 +239,10 @@ def largest(TensorImpl input not None, tuple bands not None):
         work *= tables[MAX_WINDOW_DIMS - dims + d].rows * tables[MAX_WINDOW_DIMS - dims + d].entries
     y, places = empty(dtype, x.ndim, sizes), empty(CG_INT64, x.ndim, sizes)
     if work < RELEASE_GIL:
-        find_largest_of(dtype, address(x), settled_address(y), <int64_t*>settled_address(places), outer, window_sizes, tables)
+        find_largest_of(dtype, value_address(x), new_address(y), <int64_t*>new_address(places), outer, window_sizes, tables)
     else:
         _held = x.storage
-        source, target, target_places = <size_t>address(x), <size_t>settled_address(y), <size_t>settled_address(places)
+        source, target, target_places = <size_t>value_address(x), <size_t>new_address(y), <size_t>new_address(places)
         with nogil:
             find_largest_of(dtype, <const char*>source, <char*>target, <int64_t*>target_places, outer, window_sizes, tables)
     return stored(y, input.dtype_nr), places

@@ -4,9 +4,8 @@ cimport cython
 from libc.stdint cimport intptr_t
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.programs.deferred cimport note_thread
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, needs_grad, settled_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, new_address, value_address
 from cygrad._core.levels.observers cimport profiling_threads, special_tensors
 from cygrad._core.memory.sizes cimport wrap_dim
 from cygrad._core.operands.operands cimport RELEASE_GIL, is_one_number, shape_is
@@ -98,11 +97,11 @@ cdef class Steps:
                 if self.slot_dtypes[k] == FLOATING:
                     slot.dtype = first.dtype_nr         # rounded once
                 result = empty(slot.dtype, ndim, shapes[self.reduced[k]])
-                slot.data, slot.padded = settled_address(result), result.storage.padded
+                slot.data, slot.padded = new_address(result), result.storage.padded
             elif self.sources[k] >= 0 and isinstance(inputs[self.sources[k]], TensorImpl):
                 tensor = <TensorImpl>inputs[self.sources[k]]
                 storages.append(tensor.storage)     # other threads may give the tensor other memory meanwhile
-                slot.data, slot.padded, slot.dtype = address(tensor), tensor.storage.padded, tensor.dtype_nr
+                slot.data, slot.padded, slot.dtype = value_address(tensor), tensor.storage.padded, tensor.dtype_nr
                 slot.number = is_one_number(tensor)
             elif self.sources[k] != COMPUTED:
                 number = self.numbers[k] if self.sources[k] == NUMBER else inputs[self.sources[k]]
@@ -113,9 +112,8 @@ cdef class Steps:
             return None
         needed = cut.threads * program.slot_count * cut.slot_bytes
         memory = empty(CG_BOOL, 1, &needed)
-        own = settled_address(memory)
+        own = new_address(memory)
         if first.count >= RELEASE_GIL:
-            note_thread()
             with nogil:
                 succeeded = run_cut(&cut, own)
         else:

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.copies cimport empty_in_order
-from cygrad._core.graph.tensor cimport TensorImpl, empty, settled_address, zero
+from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, zero
 from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes
@@ -48,13 +48,13 @@ def arange_into(TensorImpl tensor not None, start, step):
         first, increment = integer(int(start), "start"), integer(int(step), "step")
         exact = tensor if tensor.dtype_nr == CG_INT64 else empty(CG_INT64, 1, tensor.sizes)
         for k in range(tensor.count):
-            (<long long*>settled_address(exact))[k] = first + k * increment
+            (<long long*>new_address(exact))[k] = first + k * increment
     else:
         from cygrad._core.memory.storage import dtype_by_name
         real_start, real_step = start, step
         exact = empty(dtype_number(dtype_by_name["float64"]), 1, tensor.sizes)
         for k in range(tensor.count):
-            (<double*>settled_address(exact))[k] = real_start + k * real_step
+            (<double*>new_address(exact))[k] = real_start + k * real_step
     if exact is not tensor:
         copy_into(tensor, exact)
     return tensor

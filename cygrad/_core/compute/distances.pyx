@@ -4,7 +4,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.places cimport dense
-from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address
+from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_DIMS
 
@@ -59,7 +59,7 @@ def distances_by_differences(TensorImpl x1 not None, TensorImpl x2 not None):
     sizes[a.ndim - 2], sizes[a.ndim - 1] = rows, columns
     result = empty(a.dtype_nr, a.ndim, sizes)
     _held = a.storage, b.storage
-    source, other, target = <size_t>address(a), <size_t>settled_address(b), <size_t>settled_address(result)
+    source, other, target = <size_t>value_address(a), <size_t>value_address(b), <size_t>new_address(result)
     if result.count * size < RELEASE_GIL:
         write_distances(a.dtype_nr, source, other, target, batch, rows, columns, size)
     else:

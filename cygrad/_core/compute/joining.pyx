@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.rules cimport RuleOp, any_needs_node, rule_node_of_inputs, rule_op
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, view_of
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, value_address, view_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.operands cimport common_of, copy_into, same_shape
@@ -27,7 +27,7 @@ cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t st
     cdef intptr_t offset = start * joined.strides[along]
     cdef int d, lacks = joined.ndim - piece.ndim
     if along == 0 and piece.flags & CONTIGUOUS and piece.dtype_nr == joined.dtype_nr and piece.count * itemsize <= SMALL_BLOCK:
-        memcpy(settled_address(joined) + offset * itemsize, address(piece), piece.count * itemsize)
+        memcpy(new_address(joined) + offset * itemsize, value_address(piece), piece.count * itemsize)
         return 0
     for d in range(piece.ndim):
         strides[d] = joined.strides[d + lacks if d >= along else d]

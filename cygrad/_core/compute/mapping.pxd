@@ -5,7 +5,7 @@ The GIL is released for large results only that no other thread can see. Needs t
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, address, empty_like, settled_address
+from cygrad._core.graph.tensor cimport TensorImpl, address, empty_like, value_address
 from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel, takes_numbers
 cdef enum:
@@ -33,13 +33,13 @@ cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dt
     cdef char* pointers[3]
     cdef intptr_t strides[2]
     strides[0] = strides[1] = cg_itemsize[dtype]
-    pointers[0] = address(<TensorImpl>values[0].tensor)
+    pointers[0] = value_address(<TensorImpl>values[0].tensor)
     if count == 2:
         if values[1].tensor is not NULL:
-            pointers[1] = settled_address(<TensorImpl>values[1].tensor)
+            pointers[1] = value_address(<TensorImpl>values[1].tensor)
         else:
             pointers[1], strides[1] = <char*>&values[1].number, 0
-    pointers[count] = settled_address(result)
+    pointers[count] = address(result)
     kernel.loops[dtype](pointers, strides, result.count, params)
     return result
 

@@ -3,9 +3,9 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.programs.deferred cimport note_thread
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
-from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, same_shape
+from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, fill_target, same_shape
+from cygrad._core.programs.deferred cimport compute_operands
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real
 
 from cygrad._kernels.drivers.elementwise cimport run_elementwise
@@ -39,6 +39,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
             (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
+    compute_operands(count, values)     # before other threads may change them
     ndim = broadcast(count, values, shape)
     fresh = target is None
     if fresh:
@@ -50,10 +51,9 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
             operands[k].data, operands[k].padded = <char*>&values[k].number, False
             operands[k].dtype, operands[k].loop_dtype = dtype_of(k, masks, cg_loops_of[dtype]), dtype_of(k, masks, loop_dtype)
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
-    fill_operand(&operands[count], target, out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype], ndim, shape)
+    fill_target(&operands[count], target, out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype], ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:
         # Other threads may give an operand other memory meanwhile.
-        note_thread()
         _held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
         with nogil:
             run_elementwise(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)

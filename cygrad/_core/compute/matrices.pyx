@@ -5,7 +5,7 @@ from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, address, empty_strided, settled_address
+from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, new_address, value_address
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
@@ -107,7 +107,7 @@ def first_failure(TensorImpl results not None, int dims=0):
     """Return which item of a batch, each of so many dims, is the first to have a number other than 0, or NaN; None: none has."""
     cdef intptr_t each = 1, k
     cdef int d
-    cdef char* values = address(results)
+    cdef char* values = value_address(results)
     for d in range(results.ndim - dims, results.ndim):
         each *= results.sizes[d]
     for k in range(results.count):
@@ -154,7 +154,7 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
     cdef int batch = matrices.ndim - 2, d, parts = 1 + cg_is_complex[matrices.dtype_nr]
     cdef intptr_t* sizes = &matrices.sizes[batch]
     cdef intptr_t* strides = &matrices.strides[batch]
-    cdef char* data = address(matrices)
+    cdef char* data = value_address(matrices)
     cdef bint is_nonfinite
     for d in range(batch):
         count, index[d] = count * matrices.sizes[d], 0
@@ -272,7 +272,7 @@ cdef class MatrixLoop:
         for k in range(self.inputs):
             tensor = tensors[k]
             front, item = tensor.ndim - self.ndim[k], cg_itemsize[tensor.dtype_nr]
-            call.pointers[k] = address(tensor) if k == 0 else settled_address(tensor)
+            call.pointers[k] = value_address(tensor)
             for d in range(call.batch - front):
                 call.steps[k][d] = 0
             for d in range(front):
@@ -317,7 +317,7 @@ cdef class MatrixLoop:
             shape[d], strides[d], call.steps[k][d] = call.shape[d], step, step * item
             step *= max(shape[d], 1)
         tensor = empty_strided(dtype, call.batch + self.ndim[k], shape, strides)
-        call.pointers[k] = settled_address(tensor)
+        call.pointers[k] = new_address(tensor)
         return tensor
 
     cdef object by_arrays(self, tuple tensors):

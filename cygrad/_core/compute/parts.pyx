@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.node cimport finish_node_type
 from cygrad._core.graph.rules cimport RuleNode, RuleOp, init_rule_node, record, rule_op
-from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, settled_address, view_of, zero
+from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, new_address, view_of, zero
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport multiply_overflows, sizes_tuple, written
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -260,6 +260,6 @@ cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
         if part.sizes[d] < whole.sizes[d]:
             ndim = d + 1
     if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
-        zero_around(settled_address(whole), whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
+        zero_around(new_address(whole), whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
     elif not is_box or ndim:
         zero(whole)

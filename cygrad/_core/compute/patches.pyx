@@ -6,7 +6,7 @@ Element k of window i along a dim is at i * stride - before + k * dilation. Noth
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
 from cygrad._core.compute.places cimport dense, element, stored
-from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, zero
+from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address, zero
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, cg_itemsize, cg_loops_of, cg_real
@@ -119,7 +119,7 @@ cdef void move_columns_of(int dtype, char* x, char* columns, const Geometry* g, 
 
 cdef int move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds) except -1:
     cdef int dtype = cg_real[x.dtype_nr], parts = cg_itemsize[x.dtype_nr] // cg_itemsize[dtype]
-    cdef size_t source = <size_t>address(x), target = <size_t>settled_address(columns)
+    cdef size_t source = <size_t>value_address(x), target = <size_t>new_address(columns)
     g.parts, g.row, g.example = parts, g.row * parts, g.example * parts
     if columns.count < RELEASE_GIL:
         move_columns_of(dtype, <char*>source, <char*>target, g, adds)
@@ -176,7 +176,6 @@ def added_columns(TensorImpl input not None, steps, kernel, count, sizes):
     shape[0], shape[1] = g.examples, g.channels
     g.row, g.example = columns.sizes[2], columns.sizes[1] * columns.sizes[2]
     result = empty(columns.dtype_nr, 2 + dims, shape)
-    address(result)
     zero(result)
     if columns.count and result.count:
         move_between(result, columns, &g, True)

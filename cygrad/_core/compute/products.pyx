@@ -9,7 +9,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run_loop
 from cygrad._core.compute.shapes cimport reshape_to
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
-from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
+from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, stand_alone, value_address, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._core.operands.operands cimport copy_of, refused
@@ -124,7 +124,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     for d in range(batch):
         call.steps[2][d] = out.strides[d] * size
     call.arguments, call.batch = 3, batch
-    call.pointers[0], call.pointers[1], call.pointers[2] = address(a), settled_address(b), settled_address(out)
+    call.pointers[0], call.pointers[1], call.pointers[2] = value_address(a), value_address(b), new_address(out)
     call.dims[1], call.dims[2], call.dims[3] = n, inner, m
     call.strides[3], call.strides[4] = a.strides[a.ndim - 2] * size, a.strides[a.ndim - 1] * size
     call.strides[5], call.strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size

@@ -7,10 +7,11 @@ from libc.string cimport memset
 
 from cygrad._core.programs.deferred cimport reduce_pending
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, shallow_copy, stand_alone
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, is_dense, refused, write_out
+from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, fill_target, is_dense, refused,
+                                             write_out)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
@@ -66,7 +67,7 @@ cdef tuple reduction_params(RuleOp rule, TensorImpl x, tuple dims, intptr_t coun
 
 cdef bint holds_nan(TensorImpl x) noexcept:
     """Say whether there is a NaN among the elements of a result that was just computed."""
-    cdef const char* data = settled_address(x)
+    cdef const char* data = new_address(x)
     cdef double element
     cdef intptr_t i
     if not cg_is_floating_point[x.dtype_nr]:
@@ -109,7 +110,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
             and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
-        run_small(op.kernel, x.dtype_nr, address(x), x.count, settled_address(result))
+        run_small(op.kernel, x.dtype_nr, value_address(x), x.count, new_address(result))
         if op.decide_nan is not None and holds_nan(result):
             result = op.decide_nan((<object>x).detach(), result, None, False)
         if op.rule is not None and needs_node(x, None):
@@ -135,19 +136,19 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     out_dtype = CG_BOOL if op.truth and out is not None else op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
-        run_small(op.kernel, x.dtype_nr, address(x), count, settled_address(result))
+        run_small(op.kernel, x.dtype_nr, value_address(x), count, new_address(result))
         failed = 0
-    elif count == x.count and is_dense(x) and reduce_pending(op.kernel, x, settled_address(result)):
+    elif count == x.count and is_dense(x) and reduce_pending(op.kernel, x, new_address(result)):
         failed = 0
     elif x.count >= RELEASE_GIL:
         source = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
         fill_operand(&operand, source, cg_loops_of[source.dtype_nr], source.ndim, source.sizes)
-        data = settled_address(result)
+        data = new_address(result)
         with nogil:
             failed = run_reduction(op.kernel, &operand, source.ndim, source.sizes, mask, data, out_dtype)
     else:
         fill_operand(&operand, x, cg_loops_of[x.dtype_nr], x.ndim, x.sizes)
-        failed = run_reduction(op.kernel, &operand, x.ndim, x.sizes, mask, settled_address(result), out_dtype)
+        failed = run_reduction(op.kernel, &operand, x.ndim, x.sizes, mask, new_address(result), out_dtype)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
     if op.decide_nan is not None and holds_nan(result):
@@ -187,7 +188,7 @@ def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     cdef int d = wrap_dim(along, x.ndim)
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
     fill_operand(&source, x, x.dtype_nr, x.ndim, x.sizes)
-    fill_operand(&target, result, result.dtype_nr, x.ndim, x.sizes)
+    fill_target(&target, result, result.dtype_nr, x.ndim, x.sizes)
     with nogil:
         scan(op.kernel, &source, &target, x.ndim, x.sizes, d, reverse)
     dtype = op.kernel.out_dtype[input.dtype_nr]
@@ -206,8 +207,8 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
     values = reduce_tensor(op, detached, d, True, None, None)
     indices = empty(CG_INT64, values.ndim, values.sizes)
     fill_operand(&source, detached, detached.dtype_nr, detached.ndim, detached.sizes)
-    fill_operand(&from_values, values, values.dtype_nr, values.ndim, values.sizes)
-    fill_operand(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
+    fill_target(&from_values, values, values.dtype_nr, values.ndim, values.sizes)
+    fill_target(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
     with nogil:
         find_extrema(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
     if values.dtype_nr != input.dtype_nr:

@@ -12,7 +12,7 @@ from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_read
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, Node, RESULT, leaf_of
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, new_address, value_address
 from cygrad._core.levels.observers cimport profiling_threads, special_tensors
 from cygrad._core.operands.operands cimport fits_loop, is_one_number, same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_loops_of, takes_numbers
@@ -118,7 +118,7 @@ cdef class Chain:
             else:
                 self.alive.append(saved)
                 self.alive.append(saved.storage)        # other threads may give a tensor other memory meanwhile
-                step.slots[step.inputs] = add_array(&self.program, settled_address(saved), self.dtype, False)
+                step.slots[step.inputs] = add_array(&self.program, value_address(saved), self.dtype, False)
             step.inputs += 1
         step.slots[step.inputs] = add_block(&self.program, self.dtype)
         self.program.step_count += 1
@@ -292,5 +292,5 @@ cdef int assign(Run* run, Chain chain, TensorImpl g) except -1:
             chain.wholes[slot] = g
         else:
             chain.wholes[slot] = empty_like(g, chain.dtype)
-        program.slots[slot].data = settled_address(<TensorImpl>chain.wholes[slot])
+        program.slots[slot].data = new_address(<TensorImpl>chain.wholes[slot])
     return 0

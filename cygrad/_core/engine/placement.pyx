@@ -12,8 +12,8 @@ from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
 from cygrad._core.graph.rules cimport RuleNode, RuleOp
-from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_unique, settled_address,
-                                        tensor_type, zero)
+from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_unique, tensor_type,
+                                        value_address, zero)
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
@@ -134,10 +134,10 @@ cdef int add_run(TensorImpl whole, intptr_t start, TensorImpl g, bint fresh) exc
     cdef intptr_t itemsize = cg_itemsize[g.dtype_nr]
     cdef intptr_t strides[2]
     cdef char* pointers[3]
-    pointers[1] = address(g)
-    pointers[0] = pointers[2] = settled_address(whole) + start * itemsize
+    pointers[1] = value_address(g)
+    pointers[0] = pointers[2] = address(whole) + start * itemsize
     if fresh:
-        zero_dense(settled_address(whole), start, itemsize)
+        zero_dense(pointers[0] - start * itemsize, start, itemsize)
         memcpy(pointers[0], pointers[1], g.count * itemsize)
         zero_dense(pointers[0] + g.count * itemsize, whole.count - start - g.count, itemsize)
         return 0

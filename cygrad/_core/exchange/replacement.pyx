@@ -10,8 +10,8 @@ from cygrad._core.compute.copies cimport empty_in_order
 from cygrad._core.compute.inplace cimport check_history
 from cygrad._core.graph.history cimport attach, cut_leaf
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
-from cygrad._core.graph.tensor cimport (TensorImpl, address, byte_offset, count_change, empty, inherit_special, needs_grad, new_tensor,
-                                        replace_memory, settled_address)
+from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, count_change, empty, inherit_special, needs_grad, new_tensor,
+                                        new_address, replace_memory, value_address)
 from cygrad._core.memory.formats cimport fill_strides, order_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, sizes_argument, sizes_tuple
 from cygrad._core.memory.storage cimport borrow
@@ -47,7 +47,7 @@ def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
         source = new_tensor(self.storage, byte_offset(self), self.dtype_nr, ndim, sizes, NULL if order is None else strides)
     else:
         source = empty_in_order(order, self.dtype_nr, ndim, sizes)
-        memcpy(settled_address(source), address(self), available)
+        memcpy(new_address(source), value_address(self), available)
     replace_memory(self, source, source.storage)
     return self
 

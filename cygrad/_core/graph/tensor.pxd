@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.node cimport Node
-from cygrad._core.memory.storage cimport Storage, settle
+from cygrad._core.memory.storage cimport Storage, settle, settle_value
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.drivers.packing cimport zero_dense
@@ -63,17 +63,22 @@ cdef class TensorImpl:
     cdef intptr_t inline_dims[16]
 
 cdef inline char* address(TensorImpl tensor) noexcept:
-    """Return where the first element is, once all pending results are computed: to read and write there."""
-    settle()
+    """Return where the first element is: to read and write there. No pending program computes or reads the memory any more."""
+    settle(tensor.storage)
     return tensor.unsettled
 
-cdef inline char* settled_address(TensorImpl tensor) noexcept:
-    """Return where the first element is of a new tensor, or after a call of address(): no pending result reads or writes it."""
+cdef inline char* value_address(TensorImpl tensor) noexcept:
+    """Return where the first element is: to read there. No pending program computes the memory any more; some may read it."""
+    settle_value(tensor.storage)
+    return tensor.unsettled
+
+cdef inline char* new_address(TensorImpl tensor) noexcept:
+    """Return where the first element is of a tensor that was just made, or settled: no pending program has its memory."""
     return tensor.unsettled
 
 cdef inline void zero(TensorImpl tensor) noexcept:
-    """Set the elements of a dense tensor that was just made, or settled, to zero."""
-    zero_dense(tensor.unsettled, tensor.count, cg_itemsize[tensor.dtype_nr])
+    """Set the elements of a dense tensor to zero."""
+    zero_dense(address(tensor), tensor.count, cg_itemsize[tensor.dtype_nr])
 
 cdef inline size_t place_of(TensorImpl tensor) noexcept:
     """Return the number of the first byte: to compare, not to look there."""

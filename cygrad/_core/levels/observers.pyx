@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node, grads_list, last_sequence_nr
 from cygrad._core.graph.tensor cimport special_active
-from cygrad._core.memory.storage cimport settle
+from cygrad._core.memory.storage cimport settle_all
 from cygrad._kernels.system.allocator cimport memory_observer, observe_memory
 
 cdef extern from "Python.h":
@@ -67,7 +67,7 @@ cdef int observe(Observer observer) except -1:
         profile = ThreadProfile.__new__(ThreadProfile)
         (<dict>state)[ThreadProfile] = profile
         current.profile = <PyObject*>profile
-    settle()        # or memory that only pending results keep would be given back in the profile
+    settle_all()        # or memory that only pending results keep would be given back in the profile
     profile = <ThreadProfile>current.profile
     profile.end()
     profile.observer, profile.run = observer, observer.run

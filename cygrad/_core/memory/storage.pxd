@@ -5,6 +5,7 @@ A Storage owns its bytes (inside itself when small), or holds a buffer export, o
 memory with a counter of their own; while there are several, the high bits of the owner's, which users do not see, count the changes
 through all of them, and writes.pxd has the places of writes. Needs the GIL.
 """
+from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.memory.upward cimport upward
@@ -38,17 +39,24 @@ cdef class Storage:
     cdef readonly bint readonly
     cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
     cdef int exports        # NumPy arrays and others that can reach the memory without asking
-    cdef int slot           # its place among pending results, from 1; else 0
+    cdef int marks          # pending programs that compute the memory (at most one) or read it
+    cdef PyObject* program  # that computes it, else NULL
+    cdef int slot           # its place in that program
     cdef int counters       # besides its own that count changes of the memory: living borrowers of an owner; 1 of a borrower
     cdef void* writes       # of an owner: where and when its memory was written under several counters (writes.pxd), or NULL
     cdef cg_small small     # SMALL bytes and the padding
 
-cdef int pending_count      # results that are not computed yet
+cdef inline void settle(Storage storage) noexcept:
+    """Run the pending programs that compute or read memory: before it is changed, or given away."""
+    if storage.marks:
+        upward.run_pending(storage, True)
 
-cdef inline void settle() noexcept:
-    """Compute pending results: before each read and each change of the memory of tensors."""
-    if pending_count:
-        upward.compute_pending()
+cdef inline void settle_value(Storage storage) noexcept:
+    """Run the pending program that computes memory: before it is read."""
+    if storage.program is not NULL:
+        upward.run_pending(storage, False)
+
+cdef void settle_all() noexcept
 
 # Code that gives away an address calls this before, and may take it back.
 cdef void expose(Storage storage) noexcept

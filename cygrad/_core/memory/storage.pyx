@@ -168,13 +168,15 @@ cdef class Storage:
     """The memory behind one or more tensors."""
 
 
-cdef int pending_count = 0
+cdef void settle_all() noexcept:
+    """Run all pending programs."""
+    upward.run_pending(None, True)
 
 
 cdef void expose(Storage storage) noexcept:
     """Count one more reader that reaches the memory by itself: results computed from it must not be pending."""
     cdef Storage owner = owner_of(storage)
-    settle()
+    settle(owner)
     owner.exports += 1
 
 
@@ -185,7 +187,7 @@ cdef void unexpose(Storage storage) noexcept:
 
 cdef void release_memory(PyObject* object) noexcept:
     """Give back the memory of a dying Storage."""
-    if (<Storage>object).slot:
+    if (<Storage>object).program is not NULL:
         upward.forget_pending(<Storage>object)
     if (<Storage>object).borrowed:
         (<Storage>(<Storage>object).owner).counters -= 1
@@ -215,7 +217,7 @@ cdef Storage new_storage(size_t nbytes):
         count_live(<Py_ssize_t>nbytes)
     else:
         storage.data = <char*>allocate(nbytes)
-        if storage.data is NULL and upward.compute_pending():      # pending results may have the last references to their operands
+        if storage.data is NULL and upward.run_pending(None, True):      # pending results may have the last references to their operands
             storage.data = <char*>allocate(nbytes)
         if storage.data is NULL:
             raise out_of_memory(nbytes)
@@ -244,6 +246,7 @@ cdef Storage borrow(Storage parent):
     cdef Storage storage = Storage.__new__(Storage)
     # The memory's own Storage, so that changes through a borrower of a borrower are noted there too.
     parent = owner_of(parent)
+    settle(parent)      # the marks of a borrower are its own
     storage.owner, storage.data, storage.nbytes, storage.readonly = parent, parent.data, parent.nbytes, parent.readonly
     storage.borrowed, storage.counters = True, 1
     parent.counters += 1

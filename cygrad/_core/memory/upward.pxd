@@ -6,14 +6,14 @@ takes the class that results have.
 """
 from cpython.object cimport PyObject
 
-ctypedef bint (*compute_function)() noexcept
+ctypedef bint (*run_function)(object storage, bint changes) noexcept
 ctypedef void (*forget_function)(object storage) noexcept
 ctypedef int (*share_function)(object view, object source) except -1
 ctypedef int (*accumulate_function)(object leaf, PyObject* arrived) except -1
 ctypedef object (*special_function)(object op, void* values, const void* params, object target, bint in_place)
 
 cdef class Upward:
-    cdef compute_function compute_pending       # memory.storage <- programs.deferred: compute all pending results; False if there is none
+    cdef run_function run_pending               # memory.storage <- programs.deferred: see run_pending there
     cdef forget_function forget_pending         # memory.storage <- programs.deferred: take note of the death of a pending result
     cdef share_function share                   # graph.tensor <- levels.tangents: have a view share the tangents of its base
     cdef object refuse_special                  # graph.tensor <- levels.batches: refuse to give away the values of a special tensor

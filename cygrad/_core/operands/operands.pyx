@@ -12,10 +12,10 @@ from libc.string cimport memcpy
 
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
-from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, address, count_change, empty, empty_strided, needs_grad,
-                                        place_of, settled_address, tensor_type)
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, new_address,
+                                        place_of, tensor_type, value_address)
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
+from cygrad._core.memory.storage cimport DType, default_dtype, dtypes, settle
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX128, CG_FLOAT64, CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast,
                                                   cg_complex, cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_is_integer,
@@ -125,7 +125,7 @@ cdef object overflow_error(const Value* value, int dtype):
 cdef TensorImpl tensor_of_number(const void* number, int dtype):
     """Return a 0-d tensor of a number that is in its dtype."""
     cdef TensorImpl result = empty(dtype, 0, NULL)
-    memcpy(settled_address(result), number, cg_itemsize[dtype])
+    memcpy(new_address(result), number, cg_itemsize[dtype])
     return result
 
 
@@ -324,12 +324,18 @@ cdef object broadcast_error(int count, const Value* values, int ndim):
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
     """Describe a tensor broadcast to a shape to the drivers."""
     cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
-    operand.data, operand.dtype, operand.loop_dtype = address(tensor), tensor.dtype_nr, loop_dtype
+    operand.data, operand.dtype, operand.loop_dtype = value_address(tensor), tensor.dtype_nr, loop_dtype
     operand.padded = tensor.storage.padded
     for d in range(offset):
         operand.strides[d] = 0
     for d in range(tensor.ndim):
         operand.strides[offset + d] = 0 if tensor.sizes[d] == 1 else tensor.strides[d] * size
+
+
+cdef void fill_target(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
+    """Describe a tensor that is written."""
+    settle(tensor.storage)
+    fill_operand(operand, tensor, loop_dtype, ndim, shape)
 
 
 cdef bint is_one_number(TensorImpl tensor) noexcept:
@@ -535,7 +541,7 @@ cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) e
                            f"{list(sizes_tuple(target.ndim, target.sizes))}")
     if overlaps(target, source):
         source = copy_of(source, source.dtype_nr)
-    fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)
+    fill_target(&operands[0], target, target.dtype_nr, ndim, shape)
     fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
     if release_gil and target.count >= RELEASE_GIL:
         _held = source.storage       # other threads may give the source other memory meanwhile

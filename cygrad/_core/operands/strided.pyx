@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.history cimport geometry_of
 from cygrad._core.graph.rules cimport RuleOp, record, record_view, rule_op, needs_node
-from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of,
+from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, new_address, view_of,
                                         zero)
 from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
                                         sizes_tuple, span)
@@ -74,7 +74,7 @@ cdef TensorImpl copy_in_geometry(TensorImpl x, tuple geometry):
     parse_sizes(geometry[1], strides)
     result = empty_strided(x.dtype_nr, ndim, sizes, strides)
     if not is_dense(result):
-        zero_dense(settled_address(result), span(ndim, sizes, strides), cg_itemsize[x.dtype_nr])
+        zero_dense(new_address(result), span(ndim, sizes, strides), cg_itemsize[x.dtype_nr])
     copy_into(result, x)
     return result
 

@@ -23,7 +23,7 @@ def setting():
 
 
 def loss(x):
-    """Pending results, a reduction of one, a chain in the backward, and formulas by rows, tiles and passes."""
+    """Pending results, a reduction of one, gradients of a backward, and formulas by rows, tiles and passes."""
     y = ((x * 2 + 1).tanh() * x).exp()
     y.sum().backward()
     rows = x.detach().view(64, -1)

@@ -4,7 +4,6 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.programs.deferred cimport defer_elementwise
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.compute.mapping cimport is_simple, map_kernel, map_simple
 from cygrad._core.compute.recording cimport any_needs_grad, elementwise_node
@@ -165,11 +164,8 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
         pack_params(op, params, dtype, converted_params)
         loop_params = converted_params
     if target is None:
-        result = None
-        if recorded and not op.masks and out_dtype == dtype and not profiling_threads:
-            result = defer_elementwise(op.kernel, dtype, op.arity, values, loop_params, op.cost)
-        if result is None:
-            result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)
+        result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None, False,
+                            recorded)
         if recorded:
             attach(result, elementwise_node(op, dtype, values, result, converted_params if op.params else NULL, False), 0)
         return result

@@ -44,4 +44,4 @@ cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dt
     return result
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
-                           const void* params, int cost, TensorImpl target, bint private=*)
+                           const void* params, int cost, TensorImpl target, bint private=*, bint waits=*)

@@ -4,8 +4,9 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
+from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, fill_target, same_shape
-from cygrad._core.programs.deferred cimport compute_operands
+from cygrad._core.programs.deferred cimport compute_operands, defer_elementwise
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real
 
 from cygrad._kernels.drivers.elementwise cimport run_elementwise
@@ -25,20 +26,26 @@ cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Valu
 
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
-                           const void* params, int cost, TensorImpl target, bint private=False):
+                           const void* params, int cost, TensorImpl target, bint private=False, bint waits=False):
     """Run a kernel over operands that broadcast; scalars are in the dtype that is computed in. `masks` are read as bool (bits); those
     from bit PARTS on are real beside complex numbers.
 
-    Others may see a target that is not `private`, so it is written with the GIL held: that is the lock of `.grad`.
+    Others may see a target that is not `private`, so it is written with the GIL held: that is the lock of `.grad`. A result that `waits`
+    may be pending; then it is not the target, which must be private.
     """
     cdef Operand operands[MAX_OPERANDS]
     cdef intptr_t shape[MAX_DIMS]
     cdef int ndim, k, loop_dtype = dtype if cg_loops_of[dtype] == dtype else loop_dtype_of(kernel, dtype, count, values)
     cdef bint fresh
+    cdef TensorImpl result
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
             (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
+    if waits and not profiling_threads and not masks and out_dtype == dtype:
+        result = defer_elementwise(kernel, dtype, count, values, params, cost)
+        if result is not None:
+            return result
     compute_operands(count, values)     # before other threads may change them
     ndim = broadcast(count, values, shape)
     fresh = target is None

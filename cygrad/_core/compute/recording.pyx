@@ -119,7 +119,7 @@ cdef class ElementwiseNode(Node):
         return 0
 
     cdef TensorImpl fused(self, Row op, int k, TensorImpl g, TensorImpl target, list unpacked):
-        """Return g * partial for operand k, in one pass; into `target`, which may be g itself, if given."""
+        """Return g * partial for operand k, in one pass; into `target`, which may be g itself, if given and not pending."""
         cdef Value values[MAX_OPERANDS - 1]
         cdef int j, count = 1, reads = op.partial_reads[k], masks = 0
         cdef bint real_result = op.results[self.dtype] != self.dtype
@@ -131,7 +131,7 @@ cdef class ElementwiseNode(Node):
                 masks |= (op.masks >> j & 1) << count | (real_result and j == RESULT) << (count + PARTS)
                 count += 1
         return map_kernel(op.partial_kernel[k], self.dtype, self.dtype, masks, count, values, self.constants if op.params else NULL,
-                          op.cost, target, True)
+                          op.cost, target, True, True)
 
     cdef TensorImpl differentiable(self, Row op, int k, TensorImpl g, list unpacked):
         """Return g * partial for operand k as operations on tensors, which are recorded."""

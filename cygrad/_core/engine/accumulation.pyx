@@ -34,6 +34,13 @@ cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint priva
     return elementwise(add, values, NULL, None, False)
 
 
+cdef TensorImpl added(TensorImpl a, TensorImpl b, TensorImpl target):
+    """Return the sum of gradients of one shape and dtype; in a target that is private, if given, or pending."""
+    cdef Value values[2]
+    values[0].tensor, values[1].tensor = <PyObject*>a, <PyObject*>b
+    return map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, True, True)
+
+
 cdef int add_in_place(TensorImpl total, TensorImpl grad) except -1:
     """Add to a tensor that users can see."""
     cdef Value values[2]
@@ -63,13 +70,8 @@ cdef int collect(PyObject** reference, PyObject* grad) except -1:
                 return 0
         if (not grad_mode()[0] and not special_tensors() and same_shape(<TensorImpl>old, <TensorImpl>grad)
                 and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
-            if is_unique(old):
-                sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old, True)
-                return 0
-            if is_unique(grad):
-                result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>grad, True)
-            else:
-                result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
+            result = added(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old if is_unique(old) else <TensorImpl>grad if is_unique(grad)
+                           else None)
         else:
             result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
         Py_INCREF(result)

@@ -12,7 +12,6 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cygrad._core.engine.accumulation cimport check_arrival, collect
-from cygrad._core.engine.chains cimport run_chain
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
 from cygrad._core.engine.placement cimport run_placement
 from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
@@ -26,6 +25,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
 from cygrad._core.levels.overrides cimport exchange_overrides_off
+from cygrad._core.programs.deferred cimport run_own_program
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -354,12 +354,11 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 event = begin_node(EVALUATION, <Node>run.evaluating, NULL)
             elif (<Node>run.evaluating).flags & NODE_PLACES and run_placement(&run, index, keep_graph):
                 continue
-            elif run_chain(&run, index, keep_graph):
-                continue
             run_node(&run, index, keep_graph, captures, captured)
             if event:
                 end_event(event)
         run.evaluating = NULL
+        run_own_program()       # whose operands the graph need not keep
         run_callbacks(&run)
     except BaseException:
         if anomaly_mode and run.evaluating is not NULL:

@@ -15,6 +15,7 @@ from cygrad._kernels.drivers.reduction cimport cg_reduction
 
 # Run the programs that compute operands. Releases the GIL, so other threads may change the tensors.
 cdef void compute_operands(int count, const Value* values) noexcept
+cdef void run_own_program() noexcept
 # The result of an operator, computed later; None where it has to be computed now. May release the GIL.
 cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
 # Reduce all elements of a dense pending result; False if it is not pending, was reduced before, or will be needed anyway. Releases the GIL.

@@ -7,10 +7,10 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.tensor cimport SAVED, TensorImpl, empty_like
+from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.memory.upward cimport forget_function, run_function, upward
-from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
+from cygrad._core.operands.operands cimport Value, fits_loop, is_one_number, same_shape
 from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_loops_of, cg_number, takes_numbers
 from cygrad._kernels.programs.planning cimport mark_needed
 from cygrad._kernels.programs.running cimport reduce_program, run_program
@@ -28,7 +28,7 @@ cdef extern from "Python.h":
     void PyThread_release_lock(PyThread_type_lock lock) noexcept nogil
 
 cdef enum:
-    MAX_ARRAYS = 12     # that are read and written side by side
+    MAX_ARRAYS = 18     # that are read and written side by side
 
 cdef PyObject* first_pending = NULL         # of all programs that have pending results
 
@@ -89,7 +89,8 @@ cdef class Pending:
         return slot
 
     cdef int add_operand(self, TensorImpl tensor, int dtype) noexcept:
-        cdef int known = self.program.slot_count, slot = add_array(&self.program, tensor.unsettled, dtype, False)
+        cdef int known = self.program.slot_count, slot
+        slot = add_array(&self.program, tensor.unsettled, dtype, is_repeated(tensor, dtype))
         if slot == known:
             Py_INCREF(tensor.storage)
             tensor.storage.marks += 1
@@ -180,15 +181,15 @@ cdef void unlist(Pending pending) noexcept:
     Py_DECREF(pending)
 
 
-cdef Pending open_program():
-    """Return the program that this thread adds to, or a new one."""
+cdef Pending own_program():
+    """Return the program that this thread adds to, or None."""
     cdef unsigned long thread = PyThread_get_thread_ident()
     cdef PyObject* place = first_pending
     while place is not NULL:
         if (<Pending>place).thread == thread and not (<Pending>place).running:
             return <Pending>place
         place = (<Pending>place).next
-    return Pending.__new__(Pending)
+    return None
 
 
 # ----- Runs -----
@@ -308,6 +309,13 @@ def run_again_after_fork():
 os.register_at_fork(after_in_child=run_again_after_fork)
 
 
+cdef void run_own_program() noexcept:
+    """Run the pending program of this thread, without the GIL."""
+    cdef Pending pending = own_program()
+    if pending is not None:
+        run_or_wait(pending, True)
+
+
 def pending_results():
     """Return the number of pending results of all threads."""
     cdef PyObject* place = first_pending
@@ -328,9 +336,11 @@ def defer_from(intptr_t count):
 
 # ----- Operators -----
 cdef bint may_be_pending(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
-    """Return True if operands are dense, of one shape (of `first`, if given) and dtype, and have no aliases with marks of their own."""
+    """Return True if operands are dense or repeat one number, of one shape (of `first`, if given) and dtype, and have no aliases with
+    marks of their own."""
     cdef TensorImpl tensor
     cdef int k, numbers = 0
+    cdef bint has_array = False
     if cg_loops_of[dtype] != dtype or settings.mode == settings.EAGER:
         return False
     for k in range(count):
@@ -340,10 +350,20 @@ cdef bint may_be_pending(const cg_kernel* kernel, int dtype, int count, const Va
         tensor = <TensorImpl>values[k].tensor
         if first is None:
             first = tensor
-        if (tensor.count < settings.large or not fits_loop(tensor, dtype) or tensor.storage.exports or tensor.storage.counters
-                or not same_shape(tensor, first)):
+        if tensor.count < settings.large or tensor.storage.exports or tensor.storage.counters or not same_shape(tensor, first):
             return False
-    return takes_numbers(kernel, dtype, count, numbers) and first is not None
+        if is_repeated(tensor, dtype):
+            numbers += 1
+        elif fits_loop(tensor, dtype):
+            has_array = True
+        else:
+            return False
+    return has_array and takes_numbers(kernel, dtype, count, numbers)
+
+
+cdef inline bint is_repeated(TensorImpl tensor, int dtype) noexcept:
+    """Return True if all elements are one number in memory, of a dtype, as in the gradient of a sum."""
+    return not tensor.flags & CONTIGUOUS and tensor.dtype_nr == dtype and is_one_number(tensor)
 
 
 cdef void compute_operands(int count, const Value* values) noexcept:
@@ -369,9 +389,13 @@ cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count,
     cdef int k, slot
     if not may_be_pending(kernel, dtype, count, values, None):
         return None
-    tensor = <TensorImpl>(values[0].tensor if values[0].tensor is not NULL else values[1].tensor)
-    pending = open_program()
-    if not pending.has_room(dtype, tensor.count, count):
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            tensor = <TensorImpl>values[k].tensor
+    pending = own_program()
+    if pending is None:
+        pending = Pending.__new__(Pending)
+    elif not pending.has_room(dtype, tensor.count, count):
         run_or_wait(pending, True)
     compute_others(count, values, pending, True)
     # Other threads may have run, and a finalizer may run while memory is allocated: operands may have another shape after each.

@@ -3,7 +3,7 @@ from libc.stdint cimport intptr_t
 
 cdef enum Mode:
     FUSED
-    EAGER       # no operator is pending, no chain or formula is fused: each one runs when it is called
+    EAGER       # no operator is pending, no formula is fused: each one runs when it is called
     CHECKED     # each program runs a second time, step by step and in other memory, and the bits are compared
 
 cdef Mode mode

@@ -1,4 +1,4 @@
-"""Programs: loops that run together, as steps over slots. The one representation of pending results, chains and tiled formulas.
+"""Programs: loops that run together, as steps over slots. The one representation of pending results and tiled formulas.
 
 There are no tensors or nodes here. Arrays are row-major, or one number in every place.
 """

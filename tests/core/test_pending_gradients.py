@@ -1,10 +1,13 @@
-"""Elementwise nodes that a backward computes together, block by block: the same bits as one by one, the same errors."""
+"""Gradients that are pending results while a backward runs: the same bits as at once, the same errors."""
+
+import contextlib
 
 import numpy as np
 import pytest
 
 import cygrad as cg
 from cygrad.ops import ELEMENTWISE
+from pending import at_once
 from samples import array_of, operands, same_bits, threads
 
 SIZE = (1 << 17) + 13       # no whole number of blocks, nor of vectors
@@ -16,20 +19,17 @@ def leaves(count, dtype="float64", size=SIZE):
     return [cg.tensor(stream.uniform(0.3, 0.9, size).astype(dtype), requires_grad=True) for _ in range(count)]
 
 
-def one_by_one(results):
-    """Put hooks on the nodes, which keep them from being computed together."""
-    for result in results:
-        result.grad_fn.register_prehook(lambda grads: None)
+def deferred_or_not(alone):
+    return at_once() if alone else contextlib.nullcontext()
 
 
 def gradients(program, dtype="float64", alone=False, weight=None, **options):
-    """Return the gradients of a program, which returns all its results, the differentiated one last."""
-    inputs = leaves(4, dtype)
-    results = program(*inputs)
-    if alone:
-        one_by_one(results)
-    total = results[-1].sum() if weight is None else results[-1]
-    return [None if g is None else array_of(g) for g in cg.autograd.grad(total, inputs, weight, allow_unused=True, **options)]
+    """Return the gradients of a program, which returns all its results, the differentiated one last; `alone`: nothing is deferred."""
+    with deferred_or_not(alone):
+        inputs = leaves(4, dtype)
+        results = program(*inputs)
+        total = results[-1].sum() if weight is None else results[-1]
+        return [None if g is None else array_of(g) for g in cg.autograd.grad(total, inputs, weight, allow_unused=True, **options)]
 
 
 def composite(a, b, c, d):
@@ -63,7 +63,7 @@ def meeting(a, b, c, d):
 
 
 def gathering(a, b, c, d):
-    """Gradients of several chains: they meet at leaves and within, from one node and from several, also with gradients from outside."""
+    """Gradients meet at leaves and within, from one node and from several, also with gradients of other kinds of nodes."""
     x = a * b
     y = x * x
     z = y.sin()
@@ -91,7 +91,7 @@ PROGRAMS = [composite, unary, scalars, meeting, gathering, doubled]
 
 @pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_chains_have_the_bits_of_nodes_one_by_one(program, dtype):
+def test_the_same_bits_as_at_once(program, dtype):
     for weight in (None, cg.tensor(np.random.default_rng(9).uniform(-1, 1, SIZE).astype(dtype))):
         for together, alone in zip(gradients(program, dtype, weight=weight), gradients(program, dtype, True, weight), strict=True):
             assert (together is None) == (alone is None)
@@ -110,18 +110,17 @@ def test_the_bits_do_not_depend_on_the_threads(program):
 
 
 @pytest.mark.parametrize("name", [name for name, row in ELEMENTWISE.items() if row.partials and not row.masks])
-def test_every_row_in_a_chain(name):
+def test_every_row_between_others(name):
     row = ELEMENTWISE[name]
     arrays = operands(row, "float64", [(SIZE,)] * len(row.operands))
     runs = []
     for alone in (False, True):
-        inputs = [cg.tensor(array, requires_grad=True) for array in arrays]
-        before = [x * 1.0 for x in inputs]
-        middle = cg._core.compute.dispatch.ops[name](*before)
-        after = middle * middle
-        if alone:
-            one_by_one([*before, middle, after])
-        runs.append([array_of(g) for g in cg.autograd.grad(after.sum(), inputs)])
+        with deferred_or_not(alone):
+            inputs = [cg.tensor(array, requires_grad=True) for array in arrays]
+            before = [x * 1.0 for x in inputs]
+            middle = cg._core.compute.dispatch.ops[name](*before)
+            after = middle * middle
+            runs.append([array_of(g) for g in cg.autograd.grad(after.sum(), inputs)])
     assert all(map(same_bits, *runs))
 
 
@@ -141,19 +140,18 @@ def test_weights_values_and_first_gradients_stay_unchanged():
 
 
 def test_a_weight_is_not_added_to_where_gradients_meet_it():
-    """The buffer of x has the weight that the user gave, until the chain from w arrives."""
+    """The buffer of x has the weight that the user gave, until the gradient from w arrives."""
     runs = []
     for alone in (False, True):
-        inputs, weights = leaves(4), [cg.ones(SIZE, dtype=cg.float64), cg.full((SIZE,), 2.0, dtype=cg.float64)]
-        results = composite(*inputs)
-        if alone:
-            one_by_one(results)
-        runs.append([array_of(g) for g in cg.autograd.grad((results[0], results[-1]), inputs, weights)])
+        with deferred_or_not(alone):
+            inputs, weights = leaves(4), [cg.ones(SIZE, dtype=cg.float64), cg.full((SIZE,), 2.0, dtype=cg.float64)]
+            results = composite(*inputs)
+            runs.append([array_of(g) for g in cg.autograd.grad((results[0], results[-1]), inputs, weights)])
         assert (array_of(weights[0]) == 1).all() and (array_of(weights[1]) == 2).all()
     assert all(map(same_bits, *runs))
 
 
-def test_a_change_in_place_is_found_within_a_chain():
+def test_a_change_in_place_is_found():
     a, b, c, d = leaves(4)
     x, y, z, w = composite(a, b, c, d)
     with cg.no_grad():
@@ -194,7 +192,7 @@ def test_gradients_that_are_not_needed_are_not_computed():
     assert same_bits(array_of(of_y), array_of(of_c))
 
 
-def test_other_layouts_and_dtypes_go_one_by_one():
+def test_other_layouts_and_dtypes():
     a = cg.rand(400, 400, dtype=cg.float64, requires_grad=True)
     b = cg.rand(400, 1, dtype=cg.float64, requires_grad=True)
     y = (a.T * b).tanh() * a

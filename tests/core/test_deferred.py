@@ -82,7 +82,16 @@ def reduced_views(a, b, c, d):
     return s + y.permute(2, 1, 0).sum() + (a * c).as_strided((SIZE,), (0,)).sum() + (b * c).as_strided((SIZE // 2, 2), (1, 1)).mean()
 
 
-PROGRAMS = (chain, survivors, scalars, long, wide, params, lengths, reduced_again, reduced_and_built_upon, reduced_views)
+def reduced_dims(a, b, c, d):
+    """Trailing dims by rows and tiles, leading ones, and results that are needed besides or saved."""
+    x, y, z = (value.reshape(-1)[:4992].reshape(12, 8, 52) for value in (a, b, c * d))
+    u = (x * y).tanh()
+    v = u.sum(-1) + (u - z).amax(-1) + (z * y).sum((1, 2))[:, None]
+    w = (y * 2.0 - z).exp()
+    return (v + w.sum(2)).sum() + (x - y).sum(0).prod() + (x * z + y).mean((0, 2)).sum() + (y / z).sum(1, keepdim=True).logsumexp(2).sum()
+
+
+PROGRAMS = (chain, survivors, scalars, long, wide, params, lengths, reduced_again, reduced_and_built_upon, reduced_views, reduced_dims)
 
 
 def everything(program, dtype, size=SIZE):
@@ -209,6 +218,18 @@ def test_recorded_elementwise_results_are_deferred():
     assert pending_results() == 1
     s = y.sum()
     assert pending_results() == 0           # its node saved y, so y is needed
+
+
+def test_a_reduction_of_dims_leaves_its_operand_pending():
+    a, b = (value.reshape(-1)[:4992].reshape(96, 52) for value in leaves(2))
+    x = a * b + 1.0
+    s = x.sum(1)
+    assert pending_results() == 1           # x, which nothing has read
+    del x
+    assert pending_results() == 0 and same_bits(array_of(s), array_of((a.detach() * b.detach() + 1.0).sum(1)))
+    y = (a * b).exp()
+    y.sum(1)
+    assert pending_results() == 0           # its node saved y, which is written while it is reduced
 
 
 @pytest.mark.parametrize("make", [

@@ -138,7 +138,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
         run_small(op.kernel, x.dtype_nr, value_address(x), count, new_address(result))
         failed = 0
-    elif count == x.count and is_dense(x) and reduce_pending(op.kernel, x, new_address(result)):
+    elif x.storage.program is not NULL and is_dense(x) and reduce_pending(op.kernel, x, mask, result):
         failed = 0
     elif x.count >= RELEASE_GIL:
         source = shallow_copy(x)      # other threads may give the tensor other memory meanwhile

@@ -18,5 +18,5 @@ cdef void compute_operands(int count, const Value* values) noexcept
 cdef void run_own_program() noexcept
 # The result of an operator, computed later; None where it has to be computed now. May release the GIL.
 cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
-# Reduce all elements of a dense pending result; False if it is not pending, was reduced before, or will be needed anyway. Releases the GIL.
-cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, char* output) except -1
+# Reduce dims of a dense pending result; False if it is not pending, was reduced before, or its program does not suit. Releases the GIL.
+cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char* is_reduced, TensorImpl result) except -1

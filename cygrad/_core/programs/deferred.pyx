@@ -7,14 +7,16 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
+from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty, empty_like, new_address
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.memory.upward cimport forget_function, run_function, upward
 from cygrad._core.operands.operands cimport Value, fits_loop, is_one_number, same_shape
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_loops_of, cg_number, takes_numbers
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_PARAMS, cg_loops_of, cg_number, takes_numbers
+from cygrad._kernels.programs.cuts cimport Cut, begin_cut
 from cygrad._kernels.programs.planning cimport mark_needed
-from cygrad._kernels.programs.running cimport reduce_program, run_program
+from cygrad._kernels.programs.running cimport reduce_program, run_cut, run_program
 from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, begin_map, begin_program, output_of
+from cygrad._kernels.programs.tiles cimport choose_cut
 
 import os
 
@@ -50,7 +52,7 @@ cdef class Pending:
     cdef PyThread_type_lock lock        # locked while the program runs without the GIL
     cdef bint running                   # it does, or did: a thread that has the GIL finishes it
     cdef int runs                       # how many times
-    cdef int reducing, failed           # the slot that the run reduces, or NONE; its outcome
+    cdef int remaining, failed          # the slot that the run leaves pending, or NONE; its outcome
 
     def __cinit__(self):
         self.lock = PyThread_allocate_lock()
@@ -118,10 +120,10 @@ cdef class Pending:
         self.running = False
         if self.failed:         # nothing is lost: the steps can run again
             return
-        if self.reducing == NONE:
+        if self.remaining == NONE:
             self.clear()
         else:
-            self.leave_reduced(self.reducing)
+            self.leave_reduced(self.remaining)
 
     cdef void clear(self) noexcept:
         """Leave no result pending."""
@@ -193,17 +195,23 @@ cdef Pending own_program():
 
 
 # ----- Runs -----
-cdef int run(Pending pending, const cg_reduction* reduction, int slot, char* output, bint release) noexcept:
-    """Run the needed steps, with or without the GIL; with a reduction, reduce a slot, which stays pending. -1: out of memory."""
-    cdef Program compact
+cdef struct Reduction:
+    const cg_reduction* reduction   # of all elements
+    char* output
+    Cut* cut                        # of a program that has the reduction of some dims as its last step, else NULL
+    char* memory                    # of its tiles
+    int slot                        # that is reduced
+
+
+cdef int run(Pending pending, const Program* program, const Reduction* reduction, int remaining, bint release) noexcept:
+    """Run the needed steps, with or without the GIL, and a reduction, if given. One slot may remain pending. -1: out of memory."""
     cdef PyObject* outputs[MAX_SLOTS]
     cdef int count = 0, number, k, failed
-    pending.needed_steps(&compact)
-    pending.reducing, pending.running = slot, True
+    pending.remaining, pending.running = remaining, True
     pending.runs += 1
     number = pending.runs
     if not release:
-        pending.failed = run_steps(&compact, reduction, slot, output)
+        pending.failed = run_steps(program, reduction)
         pending.finish_run()
         return pending.failed
     for k in range(pending.program.slot_count):         # other threads may drop a result meanwhile
@@ -213,7 +221,7 @@ cdef int run(Pending pending, const cg_reduction* reduction, int slot, char* out
             count += 1
     PyThread_acquire_lock(pending.lock, True)
     with nogil:
-        failed = pending.failed = run_steps(&compact, reduction, slot, output)
+        failed = pending.failed = run_steps(program, reduction)
         PyThread_release_lock(pending.lock)     # before the GIL is taken: others wait for the lock with the GIL
     if pending.running and pending.runs == number:
         pending.finish_run()
@@ -222,11 +230,13 @@ cdef int run(Pending pending, const cg_reduction* reduction, int slot, char* out
     return failed
 
 
-cdef int run_steps(const Program* program, const cg_reduction* reduction, int slot, char* output) noexcept nogil:
-    if reduction is not NULL:
-        return reduce_program(reduction, program, slot, output)
-    run_program(program)
-    return 0
+cdef int run_steps(const Program* program, const Reduction* reduction) noexcept nogil:
+    if reduction is NULL:
+        run_program(program)
+        return 0
+    if reduction.cut is not NULL:
+        return 0 if run_cut(reduction.cut, reduction.memory) else -1
+    return reduce_program(reduction.reduction, program, reduction.slot, reduction.output)
 
 
 cdef inline void wait_for(PyThread_type_lock lock) noexcept nogil:
@@ -237,10 +247,12 @@ cdef inline void wait_for(PyThread_type_lock lock) noexcept nogil:
 
 cdef void run_or_wait(Pending pending, bint release) noexcept:
     """Run a program, or wait until another thread has run it."""
+    cdef Program program
     cdef int number = pending.runs
     Py_INCREF(pending)      # the list may have the last reference
     if not pending.running:
-        run(pending, NULL, NONE, NULL, release)
+        pending.needed_steps(&program)
+        run(pending, &program, NULL, NONE, release)
     else:
         if release:
             with nogil:
@@ -428,19 +440,59 @@ cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count,
     return result
 
 
-cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
+cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char* is_reduced, TensorImpl result) except -1:
     """All other results are computed on the way, x itself only if it is read later, and temporaries die before."""
     cdef Storage storage = x.storage
     cdef Pending pending
-    cdef int slot = storage.slot - 1
+    cdef Program program
+    cdef Reduction job
+    cdef bint is_needed = x.flags & SAVED or Py_REFCNT(<PyObject*>storage) > 2      # another has saved or shares it
     if storage.program is NULL:
         return False
     pending = <Pending>storage.program
-    if (pending.running or slot == pending.reduced_slot or x.flags & SAVED
-            or Py_REFCNT(<PyObject*>storage) > 2      # another has saved or shares it, besides this function
-            or pending.program.slots[slot].data != x.unsettled or pending.program.total != x.count
-            or pending.program.slots[slot].dtype != x.dtype_nr):
+    job.reduction, job.output, job.cut, job.slot = reduction, new_address(result), NULL, storage.slot - 1
+    if (pending.running or job.slot == pending.reduced_slot or pending.program.slots[job.slot].data != x.unsettled
+            or pending.program.total != x.count or pending.program.slots[job.slot].dtype != x.dtype_nr):
         return False
-    if run(pending, reduction, slot, output, True):
+    pending.needed_steps(&program)
+    if result.count > 1 or x.count == 1:
+        return reduce_dims(pending, &program, &job, x, is_reduced, result, is_needed)
+    if is_needed:
+        return False
+    if run(pending, &program, &job, job.slot, True):
+        raise MemoryError("no memory for partial results")
+    return True
+
+
+cdef bint reduce_dims(Pending pending, Program* program, Reduction* job, TensorImpl x, const char* is_reduced, TensorImpl result,
+                      bint is_needed) except -1:
+    """Reduce some dims of a pending result by tiles, in which it is made; it is written to memory if it is needed there."""
+    cdef TensorImpl memory
+    cdef Cut cut
+    cdef Step* step
+    cdef intptr_t size
+    cdef int d, output
+    if not x.flags & CONTIGUOUS or program.step_count == MAX_STEPS or program.slot_count == MAX_SLOTS:
+        return False
+    program.ndim = x.ndim
+    for d in range(x.ndim):
+        program.shape[d], program.is_reduced[d] = x.sizes[d], is_reduced[d]
+    if not is_needed:
+        program.slots[job.slot].data = NULL
+    output = add_array(program, job.output, result.dtype_nr, False)
+    program.slots[output].reduced = True
+    step = &program.steps[program.step_count]
+    begin_map(step, NULL, x.dtype_nr, NULL)
+    step.reduction, step.inputs, step.slots[0], step.slots[1] = job.reduction, 1, job.slot, output
+    program.step_count += 1
+    begin_cut(&cut, program, output)
+    if not choose_cut(&cut) or cut.passes and (is_needed or pending.count > 1):
+        return False
+    size = cut.threads * program.slot_count * cut.slot_bytes
+    memory = empty(CG_BOOL, 1, &size)
+    if pending.running or x.storage.program is not <PyObject*>pending:       # it ran to give memory back
+        return False
+    job.cut, job.memory = &cut, new_address(memory)
+    if run(pending, program, job, NONE if is_needed else job.slot, True):
         raise MemoryError("no memory for partial results")
     return True

@@ -3,8 +3,8 @@
 from cython.parallel cimport prange
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.packing cimport (BLOCK, LONG_ROW, cg_advance, cg_cursor, chunk_of, cost_of_layout, gather, lay, merge, scatter,
-                                              seek)
+from cygrad._kernels.drivers.packing cimport BLOCK, chunk_of, cost_of_layout, merge
+from cygrad._kernels.drivers.traversal cimport IN_PLACE, LONGEST_PERIOD, PACKED, PADDING, OperandState, advance, begin_operand, piece, room
 from cygrad._kernels.system.isa cimport cg_isa_built_for, cg_isa_name, choose_isa, supported_isas
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
@@ -13,10 +13,7 @@ import os
 from cygrad._kernels.system.journal import note
 
 cdef enum:
-    PADDING = 64        # bytes that a blocked loop may run over the end
-    LONGEST_PERIOD = 128
     SCRATCH = (BLOCK + LONGEST_PERIOD) * CG_LARGEST + PADDING     # bytes of an operand's block
-    LONG_REPETITION = 2 * BLOCK     # elements from which a period is worth a block of its own
 
 cdef extern from "drivers/tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
@@ -56,106 +53,6 @@ def is_blocked(str name, int dtype=CG_FLOAT64):
 
 cdef int block_bytes(int dtype) noexcept nogil:
     return cg_block_bytes(dtype, _vector_bytes)
-
-
-# ----- Operands -----
-cdef enum Traversal:
-    IN_PLACE        # as it lies: all of it, or row by row
-    REPEATED        # a period of a few elements, or one, that is repeated until a row ends
-    PACKED          # block by block
-
-cdef struct OperandState:
-    Traversal traversal
-    bint scalar             # REPEATED: one number, which the loop takes as such
-    bint stale              # REPEATED: the block has not been made for this row
-    int itemsize, outer     # dims outside of a row
-    intptr_t row, column    # elements of a row, and the next of them
-    intptr_t period
-    cg_cursor cursor        # the row, or the next element (PACKED)
-    char* block
-
-
-cdef void begin(OperandState* state, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t lanes,
-                bint is_output, bint takes_scalar) noexcept nogil:
-    """Choose the way of an operand, and go to element `start`. A row may end after whole multiples of `lanes` only."""
-    cdef cg_cursor* cursor = &state.cursor
-    cdef bint same_dtype = operand.dtype == operand.loop_dtype
-    cdef int last, d
-    state.itemsize, state.scalar = cg_itemsize[operand.loop_dtype], False
-    if same_dtype and ndim == 1 and (operand.strides[0] == state.itemsize or takes_scalar and operand.strides[0] == 0):
-        # Small operands first.
-        state.scalar = operand.strides[0] == 0
-        state.traversal, state.outer, state.row, state.column = REPEATED if state.scalar else IN_PLACE, 0, shape[0], start
-        cursor.address = operand.data
-        return
-    lay(cursor, operand, ndim, shape)
-    last = cursor.ndim - 1
-    if same_dtype and cursor.strides[last] == state.itemsize:
-        state.traversal, state.outer, state.row = IN_PLACE, last, cursor.shape[last]
-        if last == 0 or state.row >= LONG_ROW and state.row % lanes == 0:
-            go_to(state, start)
-            return
-    d = last if cursor.strides[last] == 0 else last - 1
-    if d >= 0 and cursor.strides[d] == 0 and not is_output:
-        state.period = 1 if d == last else cursor.shape[last]
-        state.traversal, state.outer, state.row, state.stale = REPEATED, d, cursor.shape[d] * state.period, True
-        state.scalar = takes_scalar and state.period == 1
-        if state.period <= LONGEST_PERIOD and (
-                d == 0 or state.row >= (LONG_ROW if state.scalar else LONG_REPETITION) and state.row % lanes == 0):
-            go_to(state, start)
-            return
-    state.traversal, state.scalar = PACKED, False
-    if start:
-        seek(cursor, cursor.ndim, start)
-
-
-cdef void go_to(OperandState* state, intptr_t start) noexcept nogil:
-    """Go to the row of an element."""
-    state.column = start
-    if state.outer and start:
-        state.column = start % state.row
-        seek(&state.cursor, state.outer, start // state.row)
-
-
-cdef intptr_t room(const OperandState* state) noexcept nogil:
-    """Return how many elements can be reached at once."""
-    cdef intptr_t rest = state.row - state.column
-    return min(rest, BLOCK) if state.traversal == REPEATED and not state.scalar else BLOCK if state.traversal == PACKED else rest
-
-
-cdef char* address(OperandState* state, const Operand* operand, intptr_t n, intptr_t lanes, bint is_output) noexcept nogil:
-    """Return where the next n elements are, packed if need be. A loop reads whole multiples of `lanes`."""
-    cdef cg_cursor pattern
-    if state.traversal == IN_PLACE:
-        return state.cursor.address + state.column * state.itemsize
-    if state.traversal == PACKED:
-        if not is_output:
-            gather(operand, &state.cursor, n, state.block)
-            while lanes > 1 and n % lanes:      # repeat an element, since other values may be slow
-                memcpy(state.block + n * state.itemsize, state.block + (n - 1) * state.itemsize, state.itemsize)
-                n += 1
-        return state.block
-    if state.scalar and operand.dtype == operand.loop_dtype:
-        return state.cursor.address
-    if state.stale:
-        state.stale = False
-        pattern.address, pattern.ndim = state.cursor.address, 1 if state.period == 1 else 2
-        pattern.shape[0], pattern.strides[0], pattern.index[0] = state.row // state.period, 0, 0
-        pattern.shape[1], pattern.strides[1], pattern.index[1] = state.period, state.cursor.strides[state.cursor.ndim - 1], 0
-        gather(operand, &pattern, 1 if state.scalar else min(state.row, BLOCK + state.period), state.block)
-    return state.block if state.period == 1 else state.block + state.column % state.period * state.itemsize
-
-
-cdef void advance(OperandState* state, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
-    """Go on by n elements; the block of an output is written."""
-    if state.traversal == PACKED:
-        if is_output:
-            scatter(operand, &state.cursor, n, state.block)
-        return
-    state.column += n
-    if state.outer and state.column == state.row:
-        state.column, state.stale = 0, True
-        cg_advance(&state.cursor, state.outer - 1, 1)
 
 
 # ----- Loops -----
@@ -200,14 +97,14 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     cdef cg_loop loop = kernel.loops[dtype]
     for k in range(output):     # an operand that is read before it is overwritten is in the cache
         stream = stream and operands[k].data != operands[output].data
-    begin(&states[output], &operands[output], ndim, shape, start, lanes if blocked else 1, True, False)
+    begin_operand(&states[output], &operands[output], ndim, shape, start, BLOCK, lanes if blocked else 1, True, False)
     stream = (stream and kernel.streams[dtype] is not NULL and states[output].traversal == IN_PLACE and states[output].outer == 0
               and <size_t>operands[output].data % _vector_bytes == 0)
     overrun = states[output].traversal == PACKED or fresh and states[output].outer == 0
     for k in range(count):
         if k != output:
-            begin(&states[k], &operands[k], ndim, shape, start, lanes if blocked or stream else 1, False,
-                  takes_numbers(kernel, dtype, output, numbers + 1))
+            begin_operand(&states[k], &operands[k], ndim, shape, start, BLOCK, lanes if blocked or stream else 1, False,
+                          takes_numbers(kernel, dtype, output, numbers + 1))
         states[k].block = block + k * SCRATCH
         numbers += states[k].scalar
         sizes[k] = states[k].itemsize
@@ -220,7 +117,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         if stream and n >= lanes:
             n -= n % lanes
         for k in range(count):
-            pointers[k] = address(&states[k], &operands[k], n, lanes if blocked else 1, k == output)
+            pointers[k] = piece(&states[k], &operands[k], n, lanes if blocked else 1, k == output)
         if stream and n >= lanes:
             kernel.streams[dtype](pointers, strides, n, params)
         else:

@@ -1,5 +1,5 @@
 """The settings of this build and this process: `describe()`, `show_config()`, `python -m cygrad info`; how much freed memory is kept; which
-library computes Fourier transforms.
+library computes Fourier transforms; whether sums of products are products of matrices.
 
 They look and report; nothing is changed, not even a foreign library's denormal mode. Safe from every thread; threads
 and denormals are the calling one's. No other module needs it, so the package loads it on first use only.
@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 
 import cygrad
+from cygrad._core.compute.contraction import set_contraction as set_contraction
 from cygrad._kernels.drivers.elementwise import available_isas, isa_report
 from cygrad._kernels.matrices.loops import lapack_report
 from cygrad._kernels.system import machine

@@ -233,16 +233,34 @@ def test_a_reduction_of_dims_leaves_its_operand_pending():
 
 
 @pytest.mark.parametrize("make", [
-    lambda a, b: a.detach() * b.detach(),                           # not recorded
-    lambda a, b: (a > b),
     lambda a, b: a[::2] * b[::2],
     lambda a, b: a * b[:1],
-    lambda a, b: a[:100] * b[:100],
+    lambda a, b: a[:5000].view(50, 100) * b[:5000].view(100, 50).mT,
     lambda a, b: a * b.float(),
+    lambda a, b: a.half() * b.half(),
+    lambda a, b: (a * b) > 0.3,
+    lambda a, b: (a * b).detach() + 1,
+    lambda a, b: cg.where(b.detach() > 0.5, a, 0.5),
+    lambda a, b: a[:5000].view(50, 100) * b[:50, None] + b[:100],
+    lambda a, b: cg.exp(a.expand(2, SIZE)) * cg.complex(a, b),
+], ids=["strides", "a number", "transposed", "dtypes", "half", "comparison", "unrecorded", "mask", "broadcast", "complex"])
+def test_results_of_all_geometries_and_dtypes_are_deferred(make):
+    a, b = leaves(2)
+    with at_once():
+        expected = make(a, b)
+    result = make(a, b)
+    assert pending_results() >= 1 and same_bits(array_of(result), array_of(expected))
+
+
+@pytest.mark.parametrize("make", [
+    lambda a, b: a.detach() * b.detach(),                           # not recorded
+    lambda a, b: (a > b),
+    lambda a, b: a[:100] * b[:100],
+    lambda a, b: a[:5000].view(50, 100).mT * b[:5000].view(50, 100).mT,
     lambda a, b: cg.mul(a.detach(), b.detach(), out=cg.empty(SIZE, dtype=cg.float64)),
     lambda a, b: a.clone().mul_(b),
     lambda a, b: cg.frombuffer(bytearray(8 * SIZE), dtype=cg.float64).requires_grad_() * b,
-], ids=["unrecorded", "comparison", "strides", "broadcast", "small", "dtypes", "out", "in place", "foreign"])
+], ids=["unrecorded", "comparison", "small", "not row-major", "out", "in place", "foreign"])
 def test_other_results_are_not_deferred(make):
     a, b = leaves(2)
     result = make(a, b)

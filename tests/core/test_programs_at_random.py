@@ -14,6 +14,7 @@ import pytest
 
 import cygrad as cg
 from cygrad._testing import defer_from, live_bytes, pending_results, program_checks, set_programs
+from cygrad.config import set_contraction
 from samples import array_of
 
 ROWS, COLUMNS = 37, 61
@@ -107,10 +108,11 @@ class Program:
 @contextlib.contextmanager
 def programs(setting):
     """Run programs by a setting, arrays of 32 elements being large."""
-    before = set_programs(setting)
+    before, contracts = set_programs(setting), set_contraction(False)
     defer_from(32)
     yield
     set_programs(before)
+    set_contraction(contracts)
     gc.collect()
 
 

@@ -6,14 +6,11 @@ from libc.string cimport memset
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, fill_target, same_shape
-from cygrad._core.programs.deferred cimport compute_operands, defer_elementwise
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real
+from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of
 
 from cygrad._kernels.drivers.elementwise cimport run_elementwise
-
-
-cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
-    return CG_BOOL if masks >> k & 1 else cg_real[dtype] if masks >> (k + PARTS) & 1 else dtype
+from cygrad._kernels.programs.steps cimport dtype_of
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
@@ -36,18 +33,24 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef Operand operands[MAX_OPERANDS]
     cdef intptr_t shape[MAX_DIMS]
     cdef int ndim, k, loop_dtype = dtype if cg_loops_of[dtype] == dtype else loop_dtype_of(kernel, dtype, count, values)
+    cdef int loop_out_dtype = out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype]
     cdef bint fresh
+    cdef DeferredMap map
     cdef TensorImpl result
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
             (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
-    if waits and not profiling_threads and not masks and out_dtype == dtype:
-        result = defer_elementwise(kernel, dtype, count, values, params, cost)
+    ndim = broadcast(count, values, shape)
+    if (waits or target is None and any_pending(count, values)) and are_large(ndim, shape) and not profiling_threads:
+        map.kernel, map.params, map.cost, map.masks = kernel, params, cost, masks
+        map.dtype, map.number_dtype, map.loop_out_dtype, map.out_dtype = loop_dtype, cg_loops_of[dtype], loop_out_dtype, out_dtype
+        result = defer_map(&map, count, values, ndim, shape)
         if result is not None:
             return result
-    compute_operands(count, values)     # before other threads may change them
-    ndim = broadcast(count, values, shape)
+    if any_pending(count, values):
+        compute_operands(count, values)
+        ndim = broadcast(count, values, shape)      # other threads may have changed them
     fresh = target is None
     if fresh:
         target = empty_for(out_dtype, ndim, shape, count, values)
@@ -58,7 +61,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
             operands[k].data, operands[k].padded = <char*>&values[k].number, False
             operands[k].dtype, operands[k].loop_dtype = dtype_of(k, masks, cg_loops_of[dtype]), dtype_of(k, masks, loop_dtype)
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
-    fill_target(&operands[count], target, out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype], ndim, shape)
+    fill_target(&operands[count], target, loop_out_dtype, ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:
         # Other threads may give an operand other memory meanwhile.
         _held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]

@@ -5,6 +5,7 @@ from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
+from cygrad._core.compute.contraction cimport contract
 from cygrad._core.programs.deferred cimport reduce_pending
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, shallow_copy, stand_alone, value_address
@@ -28,10 +29,12 @@ cdef class ReductionOp:
     cdef const cg_reduction* kernel
     cdef RuleOp rule
     cdef object decide_nan      # computes a result that came out as NaN in another way
+    cdef bint is_sum            # of the elements themselves
     cdef bint takes_dim, takes_count, needs_elements, accumulates, truth, reads_nan
 
     def __cinit__(self, row):
         self.row, self.name, self.kernel = row, row.name, reduction(row.name)
+        self.is_sum = row.name == "sum"
         self.needs_elements, self.decide_nan = not row.empty, row.nan
         self.accumulates, self.truth, self.reads_nan = row.result == "widest", row.result == "truth", "isnan" in row.step
         self.rule = None if row.gradient is None else declare_rule(row.name, dinput=row.gradient)
@@ -138,7 +141,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
         run_small(op.kernel, x.dtype_nr, value_address(x), count, new_address(result))
         failed = 0
-    elif x.storage.program is not NULL and is_dense(x) and reduce_pending(op.kernel, x, mask, result):
+    elif x.storage.program is not NULL and is_dense(x) and (op.is_sum and contract(x, mask, result)
+                                                            or reduce_pending(op.kernel, x, mask, result)):
         failed = 0
     elif x.count >= RELEASE_GIL:
         source = shallow_copy(x)      # other threads may give the tensor other memory meanwhile

@@ -13,9 +13,9 @@ from libc.string cimport memcpy
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, new_address,
-                                        place_of, tensor_type, value_address)
+                                        place_of, tensor_type)
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport DType, default_dtype, dtypes, settle
+from cygrad._core.memory.storage cimport DType, default_dtype, dtypes, settle, settle_value
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX128, CG_FLOAT64, CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast,
                                                   cg_complex, cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_is_integer,
@@ -323,8 +323,14 @@ cdef object broadcast_error(int count, const Value* values, int ndim):
 
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
     """Describe a tensor broadcast to a shape to the drivers."""
+    settle_value(tensor.storage)
+    describe_operand(operand, tensor, loop_dtype, ndim)
+
+
+cdef void describe_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim) noexcept:
+    """Describe where a tensor lies that is broadcast to so many dims; its value may be pending."""
     cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
-    operand.data, operand.dtype, operand.loop_dtype = value_address(tensor), tensor.dtype_nr, loop_dtype
+    operand.data, operand.dtype, operand.loop_dtype = tensor.unsettled, tensor.dtype_nr, loop_dtype
     operand.padded = tensor.storage.padded
     for d in range(offset):
         operand.strides[d] = 0

@@ -4,18 +4,20 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty, empty_like, new_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty, new_address
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.memory.upward cimport forget_function, run_function, upward
-from cygrad._core.operands.operands cimport Value, fits_loop, is_one_number, same_shape
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_PARAMS, cg_loops_of, cg_number, takes_numbers
+from cygrad._core.operands.operands cimport broadcast, describe_operand, empty_for, shape_is
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_is_floating_point, cg_loops_of,
+                                                  cg_number, elementwise_kernel)
 from cygrad._kernels.programs.cuts cimport Cut, begin_cut
 from cygrad._kernels.programs.planning cimport mark_needed
 from cygrad._kernels.programs.running cimport reduce_program, run_cut, run_program
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, begin_map, begin_program, output_of
+from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, add_array, add_block, add_copy, add_operand,
+                                             begin_map, begin_program, dtype_of, has_room, last_writer, output_of, strides_of)
 from cygrad._kernels.programs.tiles cimport choose_cut
 
 import os
@@ -72,15 +74,27 @@ cdef class Pending:
         storage = <Storage>self.owners[slot]
         return storage.program is <PyObject*>self and storage.slot == slot + 1
 
-    cdef bint has_room(self, int dtype, intptr_t total, int count) noexcept:
-        """Return True if a step over `count` operands can be added."""
-        cdef const Program* program = &self.program
-        return not self.count or (program.steps[0].dtype == dtype and program.total == total and program.step_count < MAX_STEPS
-                                  and program.slot_count + count < MAX_SLOTS and self.arrays + count < MAX_ARRAYS)
+    cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept:
+        """Return True if a step over `count` operands of a shape can be added, with the copies that convert them."""
+        cdef int d
+        if not self.count:
+            return True
+        if self.program.ndim != ndim or self.arrays + count >= MAX_ARRAYS or not has_room(&self.program, count, count + 2):
+            return False
+        for d in range(ndim):
+            if self.program.shape[d] != shape[d]:
+                return False
+        return True
 
-    cdef int add_result(self, TensorImpl result, int dtype) noexcept:
-        cdef int slot = add_array(&self.program, result.unsettled, dtype, False)
+    cdef bint is_whole(self, TensorImpl tensor) noexcept:
+        """Return True if a tensor in the memory of a pending result is that result."""
+        return (tensor.unsettled == self.program.slots[tensor.storage.slot - 1].data and tensor.flags & CONTIGUOUS
+                and tensor.dtype_nr == self.program.slots[tensor.storage.slot - 1].dtype
+                and shape_is(tensor, self.program.ndim, self.program.shape))
+
+    cdef void add_result(self, TensorImpl result, int slot) noexcept:
         cdef Storage storage = result.storage
+        self.program.slots[slot].data = result.unsettled
         self.owners[slot] = <PyObject*>storage
         storage.program, storage.slot = <PyObject*>self, slot + 1
         storage.marks += 1
@@ -88,16 +102,26 @@ cdef class Pending:
         if self.count == 0:
             enlist(self)
         self.count += 1
-        return slot
 
-    cdef int add_operand(self, TensorImpl tensor, int dtype) noexcept:
-        cdef int known = self.program.slot_count, slot
-        slot = add_array(&self.program, tensor.unsettled, dtype, is_repeated(tensor, dtype))
-        if slot == known:
-            Py_INCREF(tensor.storage)
-            tensor.storage.marks += 1
-            self.owners[slot] = <PyObject*>tensor.storage
-            self.arrays += 1
+    cdef int add_value(self, const DeferredMap* map, int k, const Value* value) noexcept:
+        cdef Operand operand
+        cdef TensorImpl tensor
+        cdef int known = self.program.slot_count, loop_dtype = dtype_of(k, map.masks, map.dtype), slot
+        if value.tensor is NULL:
+            self.constants[known] = value.number
+            memset(operand.strides, 0, sizeof(operand.strides))
+            operand.data, operand.dtype, operand.padded = <char*>&self.constants[known], dtype_of(k, map.masks, map.number_dtype), False
+        else:
+            tensor = <TensorImpl>value.tensor
+            describe_operand(&operand, tensor, loop_dtype, self.program.ndim)
+        slot = add_operand(&self.program, operand.data, operand.dtype, loop_dtype, operand.strides, operand.padded)
+        for known in range(known, self.program.slot_count):     # a value that is converted has a slot of its own
+            self.owners[known] = NULL
+            if value.tensor is not NULL and self.program.slots[known].data == operand.data:
+                Py_INCREF(tensor.storage)
+                tensor.storage.marks += 1
+                self.owners[known] = <PyObject*>tensor.storage
+                self.arrays += 1
         return slot
 
     cdef void needed_steps(self, Program* compact) noexcept:
@@ -211,7 +235,7 @@ cdef int run(Pending pending, const Program* program, const Reduction* reduction
     pending.runs += 1
     number = pending.runs
     if not release:
-        pending.failed = run_steps(program, reduction)
+        pending.failed = run_fused(program, reduction)
         pending.finish_run()
         return pending.failed
     for k in range(pending.program.slot_count):         # other threads may drop a result meanwhile
@@ -221,7 +245,7 @@ cdef int run(Pending pending, const Program* program, const Reduction* reduction
             count += 1
     PyThread_acquire_lock(pending.lock, True)
     with nogil:
-        failed = pending.failed = run_steps(program, reduction)
+        failed = pending.failed = run_fused(program, reduction)
         PyThread_release_lock(pending.lock)     # before the GIL is taken: others wait for the lock with the GIL
     if pending.running and pending.runs == number:
         pending.finish_run()
@@ -230,7 +254,7 @@ cdef int run(Pending pending, const Program* program, const Reduction* reduction
     return failed
 
 
-cdef int run_steps(const Program* program, const Reduction* reduction) noexcept nogil:
+cdef int run_fused(const Program* program, const Reduction* reduction) noexcept nogil:
     if reduction is NULL:
         run_program(program)
         return 0
@@ -347,97 +371,143 @@ def defer_from(intptr_t count):
 
 
 # ----- Operators -----
-cdef bint may_be_pending(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
-    """Return True if operands are dense or repeat one number, of one shape (of `first`, if given) and dtype, and have no aliases with
-    marks of their own."""
-    cdef TensorImpl tensor
-    cdef int k, numbers = 0
-    cdef bint has_array = False
-    if cg_loops_of[dtype] != dtype or settings.mode == settings.EAGER:
+cdef bint may_be_pending(int count, const Value* values) noexcept:
+    """Return True if operands lie in memory that only tensors with the marks of their storages reach."""
+    cdef Storage storage
+    cdef int k
+    if settings.mode == settings.EAGER:
         return False
     for k in range(count):
-        if values[k].tensor is NULL:
-            numbers += 1
-            continue
-        tensor = <TensorImpl>values[k].tensor
-        if first is None:
-            first = tensor
-        if tensor.count < settings.large or tensor.storage.exports or tensor.storage.counters or not same_shape(tensor, first):
+        if values[k].tensor is not NULL:
+            storage = (<TensorImpl>values[k].tensor).storage
+            if storage.exports or storage.counters or not storage.padded:
+                return False
+    return True
+
+
+cdef bint have_shape(int count, const Value* values, int ndim, const intptr_t* shape) except -1:
+    """Return True if operands broadcast to a shape."""
+    cdef intptr_t common[MAX_DIMS]
+    cdef int d
+    if broadcast(count, values, common) != ndim:
+        return False
+    for d in range(ndim):
+        if common[d] != shape[d]:
             return False
-        if is_repeated(tensor, dtype):
-            numbers += 1
-        elif fits_loop(tensor, dtype):
-            has_array = True
-        else:
-            return False
-    return has_array and takes_numbers(kernel, dtype, count, numbers)
+    return True
 
 
-cdef inline bint is_repeated(TensorImpl tensor, int dtype) noexcept:
-    """Return True if all elements are one number in memory, of a dtype, as in the gradient of a sum."""
-    return not tensor.flags & CONTIGUOUS and tensor.dtype_nr == dtype and is_one_number(tensor)
-
-
-cdef void compute_operands(int count, const Value* values) noexcept:
-    compute_others(count, values, None, True)
-
-
-cdef void compute_others(int count, const Value* values, Pending but, bint release) noexcept:
-    """Run the programs that compute operands, but one."""
+cdef Pending obstacle(Pending pending, int count, const Value* values):
+    """Return a program that must run before operands are read by a step of `pending`, or None: it computes one, or part of one."""
+    cdef TensorImpl tensor
     cdef PyObject* program
     cdef int k
     for k in range(count):
-        while values[k].tensor is not NULL:
-            program = (<TensorImpl>values[k].tensor).storage.program
-            if program is NULL or program is <PyObject*>but:
-                break
-            run_or_wait(<Pending>program, release)
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        program = tensor.storage.program
+        if program is not NULL and (program is not <PyObject*>pending or not pending.is_whole(tensor)):
+            return <Pending>program
+    return None
 
 
-cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):
-    cdef Pending pending
-    cdef TensorImpl result, tensor
+cdef void compute_operands(int count, const Value* values) noexcept:
+    cdef Pending other = obstacle(None, count, values)
+    while other is not None:
+        run_or_wait(other, True)
+        other = obstacle(None, count, values)
+
+
+cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape):
+    cdef Pending pending, other
+    cdef TensorImpl result
     cdef Step* step
-    cdef int k, slot
-    if not may_be_pending(kernel, dtype, count, values, None):
+    cdef int k, slot, block
+    cdef int slots[MAX_OPERANDS]
+    if not may_be_pending(count, values):
         return None
-    for k in range(count):
-        if values[k].tensor is not NULL:
-            tensor = <TensorImpl>values[k].tensor
     pending = own_program()
     if pending is None:
         pending = Pending.__new__(Pending)
-    elif not pending.has_room(dtype, tensor.count, count):
+    elif not pending.takes_step(ndim, shape, count):
         run_or_wait(pending, True)
-    compute_others(count, values, pending, True)
+    other = obstacle(pending, count, values)
+    while other is not None:
+        run_or_wait(other, True)
+        other = obstacle(pending, count, values)
     # Other threads may have run, and a finalizer may run while memory is allocated: operands may have another shape after each.
-    if not may_be_pending(kernel, dtype, count, values, None):
+    if not have_shape(count, values, ndim, shape):
         return None
-    result = empty_like(tensor, dtype)
-    if not may_be_pending(kernel, dtype, count, values, result):
+    result = empty_for(map.out_dtype, ndim, shape, count, values)
+    if not result.flags & CONTIGUOUS or not may_be_pending(count, values) or not have_shape(count, values, ndim, shape):
         return None
-    compute_others(count, values, pending, False)
-    if pending.running or not pending.has_room(dtype, result.count, count):
+    other = obstacle(pending, count, values)
+    while other is not None:
+        run_or_wait(other, False)
+        other = obstacle(pending, count, values)
+    if pending.running or not pending.takes_step(ndim, shape, count):
         run_or_wait(pending, False)
     if not pending.count:
-        begin_program(&pending.program, result.count)
-    step = &pending.program.steps[pending.program.step_count]
-    begin_map(step, kernel, dtype, NULL)
-    step.inputs = count
+        begin_program(&pending.program, ndim, shape)
     for k in range(count):
-        if values[k].tensor is not NULL:
-            step.slots[k] = pending.add_operand(<TensorImpl>values[k].tensor, dtype)
-            continue
-        slot = pending.program.slot_count
-        pending.constants[slot], pending.owners[slot] = values[k].number, NULL
-        step.slots[k] = add_array(&pending.program, <char*>&pending.constants[slot], dtype, True)
-    slot = step.slots[count] = pending.add_result(result, dtype)
-    if params is not NULL:
-        memcpy(pending.parameters[slot], params, sizeof(pending.parameters[0]))
-        step.params = pending.parameters[slot]
-    pending.program.cost = max(pending.program.cost, cost)
+        slots[k] = pending.add_value(map, k, &values[k])
+    step = &pending.program.steps[pending.program.step_count]
+    begin_map(step, map.kernel, map.dtype, NULL)
+    step.masks, step.inputs = map.masks, count
+    for k in range(count):
+        step.slots[k] = slots[k]
+    slot = block = step.slots[count] = add_block(&pending.program, map.loop_out_dtype)
     pending.program.step_count += 1
+    if map.loop_out_dtype != map.out_dtype:
+        slot = add_block(&pending.program, map.out_dtype)
+        add_copy(&pending.program, block, slot)
+        pending.owners[block] = NULL
+    if map.params is not NULL:
+        memcpy(pending.parameters[block], map.params, sizeof(pending.parameters[0]))
+        step.params = pending.parameters[block]
+    pending.program.cost = max(pending.program.cost, map.cost)
+    pending.add_result(result, slot)
     return result
+
+
+cdef const cg_kernel* MUL = elementwise_kernel("mul")
+cdef const cg_kernel* MUL_DA = elementwise_kernel("mul_da")
+cdef const cg_kernel* MUL_DB = elementwise_kernel("mul_db")
+
+
+cdef inline bint is_needed_besides(TensorImpl x, Py_ssize_t references) noexcept:
+    """Return True if a node saved a tensor, or there are more references to its memory."""
+    return x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > references
+
+
+cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except -1:
+    """Describe the factors of a pending product of real arrays that nothing else reads; False if x is none."""
+    cdef Storage storage = x.storage
+    cdef Pending pending
+    cdef const Program* program
+    cdef const Step* step
+    cdef const Slot* slot
+    cdef int writer, k
+    if storage.program is NULL or not cg_is_floating_point[x.dtype_nr] or cg_loops_of[x.dtype_nr] != x.dtype_nr:
+        return False
+    pending = <Pending>storage.program
+    if is_needed_besides(x, 2) or pending.running or not pending.is_whole(x):
+        return False
+    program = &pending.program
+    writer = last_writer(program, storage.slot - 1, 0, program.step_count)
+    step = &program.steps[writer]
+    if step.masks or step.kernel is not MUL and step.kernel is not MUL_DA and step.kernel is not MUL_DB:
+        return False
+    for k in range(2):
+        slot = &program.slots[step.slots[k]]
+        if (slot.data is NULL or slot.number or slot.dtype != x.dtype_nr or last_writer(program, step.slots[k], 0, writer) != NONE
+                or pending.owners[step.slots[k]] is NULL):
+            return False
+        factors[k].data, factors[k].dtype, factors[k].loop_dtype, factors[k].padded = slot.data, slot.dtype, slot.dtype, slot.padded
+        strides_of(program, slot, program.shape, factors[k].strides)
+        storages.append(<Storage>pending.owners[step.slots[k]])
+    return True
 
 
 cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char* is_reduced, TensorImpl result) except -1:
@@ -446,13 +516,13 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     cdef Pending pending
     cdef Program program
     cdef Reduction job
-    cdef bint is_needed = x.flags & SAVED or Py_REFCNT(<PyObject*>storage) > 2      # another has saved or shares it
+    cdef bint is_needed = is_needed_besides(x, 2)
     if storage.program is NULL:
         return False
     pending = <Pending>storage.program
     job.reduction, job.output, job.cut, job.slot = reduction, new_address(result), NULL, storage.slot - 1
-    if (pending.running or job.slot == pending.reduced_slot or pending.program.slots[job.slot].data != x.unsettled
-            or pending.program.total != x.count or pending.program.slots[job.slot].dtype != x.dtype_nr):
+    if (cg_loops_of[x.dtype_nr] != x.dtype_nr or pending.running or job.slot == pending.reduced_slot or pending.program.total != x.count
+            or pending.program.slots[job.slot].data != x.unsettled or pending.program.slots[job.slot].dtype != x.dtype_nr):
         return False
     pending.needed_steps(&program)
     if result.count > 1 or x.count == 1:
@@ -472,11 +542,12 @@ cdef bint reduce_dims(Pending pending, Program* program, Reduction* job, TensorI
     cdef Step* step
     cdef intptr_t size
     cdef int d, output
-    if not x.flags & CONTIGUOUS or program.step_count == MAX_STEPS or program.slot_count == MAX_SLOTS:
+    if not pending.is_whole(x) or program.step_count == MAX_STEPS or program.slot_count == MAX_SLOTS:
         return False
-    program.ndim = x.ndim
     for d in range(x.ndim):
-        program.shape[d], program.is_reduced[d] = x.sizes[d], is_reduced[d]
+        if d and is_reduced[d - 1] and not is_reduced[d] and x.sizes[d] > 1:
+            return False        # tiles of dims in the middle are read in pieces that are too short
+        program.is_reduced[d] = is_reduced[d]
     if not is_needed:
         program.slots[job.slot].data = NULL
     output = add_array(program, job.output, result.dtype_nr, False)

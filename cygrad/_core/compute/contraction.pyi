@@ -1,0 +1,3 @@
+"""Types of the compiled module."""
+
+def set_contraction(enabled: bool) -> bool: ...

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -17,8 +18,10 @@ import numpy as np
 from cygrad._core.entry.operator_object import name_in_messages
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.operators import NAMESPACES
+from cygrad.ops.refusals import SEVERAL_FORMS
 
 PACKAGE = Path(__file__).parent
+FACTORIES = PACKAGE / "data" / "creation.py", PACKAGE / "data" / "spaced.py"        # which have their types at the functions
 
 
 class Kind(NamedTuple):
@@ -39,6 +42,7 @@ KINDS = {
     "SupportsIndex": INTEGER,
     "bool": Kind(lambda value: isinstance(value, bool | np.bool_), "bool"),
     "float": Kind(lambda value: _is_number(value) or hasattr(type(value), "__float__"), "float"),
+    "complex": Kind(lambda value: _is_number(value) or hasattr(type(value), "__complex__"), "complex"),
     "str": Kind(lambda value: isinstance(value, str), "str"),
     "None": Kind(lambda value: value is None, "None"),
     "Tensor": Kind(lambda value: isinstance(value, TensorImpl), "Tensor"),
@@ -47,6 +51,7 @@ KINDS = {
 }
 
 
+PARTS_OF_OPERANDS = ("bool", "int", "float", "complex", "number", "array")
 _TENSOR = ast.Name("Tensor")        # the type of `self`
 
 
@@ -66,7 +71,7 @@ def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
     types: dict[str, ast.expr] = {}
     core = PACKAGE / "_core"
     prefixes = {PACKAGE / f"{space.replace('.', '/')}.pyi": prefix for prefix, space in NAMESPACES.items()}
-    own = PACKAGE / "typing.py", PACKAGE / "__init__.pyi", core / "entry" / "operators.pyi"
+    own = PACKAGE / "typing.py", *FACTORIES, PACKAGE / "__init__.pyi", core / "entry" / "operators.pyi"
     for path in (*own, *prefixes, *sorted(core.glob("*/*.pyi"))):
         tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
         for node in (*tree.body, *(method for kind in tree.body if isinstance(kind, ast.ClassDef) for method in kind.body)):
@@ -80,6 +85,7 @@ def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
     return functions, types
 
 
+@functools.cache
 def _kinds(annotation: ast.expr | None) -> list[Kind] | None:
     """Return the kinds that an annotation allows; None: anything."""
     if isinstance(annotation, ast.BinOp):
@@ -117,7 +123,10 @@ def _bound(function: ast.FunctionDef, arguments: tuple[Any, ...], keywords: dict
 def _words(kinds: Iterable[Kind], value: Any) -> str:
     """Return a sentence: the required type of an argument, and its type."""
     known = [kind for kind in kinds if kind.words != "None"] or list(kinds)
-    expected = " or ".join(dict.fromkeys(kind.words for kind in known))
+    words = list(dict.fromkeys(kind.words for kind in known))
+    if "complex" in words:      # all numbers are one type, and an array stands for a tensor
+        words = [*(word for word in words if word not in PARTS_OF_OPERANDS), "Number"]
+    expected = " or ".join(words)
     if isinstance(value, tuple | list):
         for kind in known:
             for place, item in enumerate(value if kind.item else ()):
@@ -150,7 +159,70 @@ def _problem(function: ast.FunctionDef, error: BaseException, arguments: tuple[A
     return None
 
 
+# ----- The forms of an operator -----
+# Words of types in forms: a number is one type, and an array stands for a tensor.
+WORDS = {"Number": "Number", "Real": "float", "np.generic": "Number", "np.ndarray": "Tensor", "DTypeLike": "dtype", "Device": "device",
+         "_device": "device", "Layout": "layout", "None": ""}
+
+
+def _choices(annotation: ast.expr | None) -> list[str]:
+    """Return the words of the types that an annotation allows, less None."""
+    if isinstance(annotation, ast.BinOp):
+        return list(dict.fromkeys(_choices(annotation.left) + _choices(annotation.right)))
+    name = "" if annotation is None else ast.unparse(annotation)
+    if name in WORDS:
+        return [WORDS[name]] if WORDS[name] else []
+    alias = _stubs()[1].get(name)
+    if alias is not None:
+        return _choices(alias)
+    kinds = _kinds(annotation)
+    return [kind.words for kind in kinds] if kinds else [name]
+
+
+def _forms(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield the lists of parameters of a function, one for each choice of the types of those that can be given by position."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    defaults = [*[None] * (len(named) - len(arguments.defaults)), *arguments.defaults]
+
+    def text(words: str, parameter: ast.arg, default: ast.expr | None) -> str:
+        return f"{words} {parameter.arg}" + (f" = {ast.unparse(default)}" if default else "")
+
+    others = [text(" or ".join(_choices(parameter.annotation)), parameter, default)
+              for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    for words in itertools.product(*(_choices(parameter.annotation) for parameter in named)):
+        yield ", ".join([*map(text, words, named, defaults), *["*"] * bool(others), *others])
+
+
+@functools.cache
+def _lines_of_forms(name: str) -> str:
+    """Return a line for each form of an operator, less those without a tensor: it takes no numbers alone; or of a factory."""
+    functions = [function for function in _stubs()[0].get(name, ()) if not any(each.arg == "self" for each in function.args.args[:1])]
+    forms = [form for function in functions for form in _forms(function)
+             if "Tensor " in form.partition("*")[0] or name not in SEVERAL_FORMS]
+    return "".join(f"\n * ({form})" for form in dict.fromkeys(forms))
+
+
+def with_forms(name: str, error: BaseException, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Exception:
+    """Return the TypeError, in torch's words, that lists the forms of an operator; its last line is the error of the wrong argument."""
+    types = [type(value).__name__ for value in arguments] + [f"{word}={type(value).__name__}" for word, value in keywords.items()]
+    return TypeError(f"{name_in_messages(name)}() received an invalid combination of arguments - got ({', '.join(types)}), but expected "
+                     f"one of:{_lines_of_forms(name)}\n{error}")
+
+
 def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Exception | None:
+    """Return the error of a call that says which argument was wrong; None where the error says so itself, or no argument was wrong."""
+    of_an_argument = rf"{name_in_messages(name)}\(\): argument '\w+'.* must be "
+    if name not in SEVERAL_FORMS and re.match(of_an_argument + "(Tensor|bool), not ", str(error)):
+        return None         # of a parameter that is declared so: it needs no stubs
+    better = _named(name, error, arguments, keywords)
+    final = better or error
+    if name in SEVERAL_FORMS and isinstance(final, TypeError) and re.match(f"{of_an_argument}|unsupported operand type", str(final)):
+        return with_forms(name, final, arguments, keywords)
+    return better
+
+
+def _named(name: str, error: BaseException, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Exception | None:
     """Return the error of a call that says which argument was wrong; None where the error says so itself, or no argument was wrong."""
     # Errors that speak of an argument or of a number are as clear as they can be, unless they speak of an operator's within.
     text = str(error)

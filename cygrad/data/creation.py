@@ -386,13 +386,17 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
 def spaced(function: str, start: Any, end: Any, steps: int, change: Callable[[np.ndarray], np.ndarray], dtype: Any, device: Any,
            requires_grad: bool, out: Any, layout: Any) -> Any:
     """Return evenly spaced numbers, changed, for a function of that name."""
-    for name, value in (("start", start), ("end", end)):
-        if isinstance(value, TensorImpl) and value.ndim:
-            raise RuntimeError(f"{function} only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} "
-                               "dimension(s).")
-        if not isinstance(value, int | float | complex | np.number | TensorImpl):
-            raise TypeError(f"{function}(): argument '{name}' must be Number, not {type(value).__name__}")
-    steps = index_argument(steps, "steps")
+    try:
+        for name, value in (("start", start), ("end", end)):
+            if isinstance(value, TensorImpl) and value.ndim:
+                raise RuntimeError(f"{function} only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} "
+                                   "dimension(s).")
+            if not isinstance(value, int | float | complex | np.number | TensorImpl):
+                raise TypeError(f"{function}(): argument '{name}' must be Number, not {type(value).__name__}")
+        steps = index_argument(steps, "steps")
+    except TypeError as error:
+        from cygrad.signatures import with_forms
+        raise with_forms(function, error, (start, end, steps), {}) from None
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     start, end = (value.item() if isinstance(value, TensorImpl) else value for value in (start, end))

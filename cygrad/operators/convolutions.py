@@ -294,7 +294,9 @@ def _check_operands(operator: Any, dims: int, input: Tensor, weight: Tensor, bia
     if weight.ndim < 3:
         raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}")
     if weight.ndim != dims + 2:
-        raise RuntimeError(f"Expected {dims + 2}-dimensional weight for {operator.name}, but got weight of size {list(weight.shape)}")
+        sizes = [1] * (dims + 2 - input.ndim) + list(input.shape)
+        raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}, but got "
+                           f"{dims + 2}-dimensional input of size {sizes} instead; {operator.name} takes a weight of {dims + 2} dims")
     dtype = input.dtype
     if weight.dtype is not dtype:
         raise RuntimeError(f"expected scalar type {DTYPES[NUMBER[dtype.name]].title} but found {DTYPES[NUMBER[weight.dtype.name]].title}: "

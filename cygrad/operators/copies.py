@@ -113,7 +113,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
     """
 
 
-@operator(method=False)
+@operator(method=False, forms=True)
 def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     """Copy of the tensor's shape and dtype with a number, or a 0-d tensor, as all elements; the gradient of `input` is 0.
 

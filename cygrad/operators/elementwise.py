@@ -65,8 +65,9 @@ def _general_in_place(op: Any) -> Callable[..., Any]:
     return method
 
 
-def _selecting(name: str, plain: Callable[..., Any], rows: dict[Any, Callable[..., Any]], keyword: str) -> Callable[..., Any]:
+def _selecting(row: Elementwise, ending: str, plain: Callable[..., Any], rows: dict[Any, Callable[..., Any]]) -> Callable[..., Any]:
     """Return a function whose keyword chooses the row; a row that has the keyword as a parameter gets it."""
+    keyword = row.select[0] if row.select else ""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
         if keyword not in keywords:
@@ -76,7 +77,8 @@ def _selecting(name: str, plain: Callable[..., Any], rows: dict[Any, Callable[..
             return rows[value](*arguments, **keywords)
         if ... not in rows:
             *others, last = map(repr, rows)
-            raise RuntimeError(f"{name} expected {keyword} to be one of {', '.join(others)}, or {last} but found {value!r}")
+            words = row.bad_choice or f"{row.name}{ending} expected {keyword} to be one of {', '.join(others)}, or {last}"
+            raise RuntimeError(f"{words} but found {value!r}")
         return rows[...](*arguments, **{keyword: value}, **keywords)
 
     return function
@@ -102,11 +104,11 @@ def _from_rows() -> None:
             in_place_methods[name + "_"] = make_in_place(op)
     for name, row in ELEMENTWISE.items():
         if row.select:
-            keyword, names = row.select
+            names = row.select[1]
             # Kept where the keyword is absent: the plain function costs no Python frame there.
-            functions[name] = _selecting(name, functions[name], {value: functions[chosen] for value, chosen in names.items()}, keyword)
-            in_place_methods[name + "_"] = _selecting(name + "_", in_place_methods[name + "_"], {
-                value: in_place_methods[chosen + "_"] for value, chosen in names.items()}, keyword)
+            functions[name] = _selecting(row, "", functions[name], {value: functions[chosen] for value, chosen in names.items()})
+            in_place_methods[name + "_"] = _selecting(row, "_", in_place_methods[name + "_"], {
+                value: in_place_methods[chosen + "_"] for value, chosen in names.items()})
     for name, row in ELEMENTWISE.items():
         _describe(functions[name], name, _documentation(row, dispatch.ops[name].arguments))
         for alias in row.aliases:

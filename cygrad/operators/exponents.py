@@ -121,7 +121,7 @@ def _in_double(operand: Any, dtype: DType) -> Any:
     return operand.to(dtype) if isinstance(operand, TensorImpl) else operand
 
 
-@operator
+@operator(forms=True)
 def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
     """`input` raised to the power `exponent`, computed in float64, or complex128; one of them may be a number.
 

@@ -71,7 +71,7 @@ def _zeta_by_other(g: Tensor, input: Tensor, other: Tensor) -> Tensor:
 
 
 @operator(dinput=undifferentiable("zeta"), dother=_zeta_by_other, tangent=along_elements, batch=by_elements, node="SpecialZetaBackward0",
-          loop="zeta_cpu")
+          loop="zeta_cpu", forms=True)
 def special_zeta(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Hurwitz's zeta function: the sum of (other + k) ** -input for k = 0, 1, 2, ... (DLMF 25.11.1).
 

@@ -337,7 +337,7 @@ def nn_functional_gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor |
     tensor(1.)
     """
     variance = _variance(input, var)
-    reduction = read_reduction(nn_functional_gaussian_nll_loss, reduction)
+    reduction = read_reduction(nn_functional_gaussian_nll_loss, reduction, refused="is not valid")
     return _normal(input, target, variance, reduction, full, eps)
 
 

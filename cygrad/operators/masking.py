@@ -84,7 +84,7 @@ def _filled_batch(level, operator, x, mask, value):
 
 
 @operator(dinput=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: g.where(mask, 0.0).sum(), dmask=None,
-          tangent=filling, batch=_filled_batch, in_place=changing)
+          tangent=filling, batch=_filled_batch, in_place=changing, forms=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with `value`, a number or a 0-d tensor, where the bool tensor `mask` holds.
 

@@ -10,7 +10,7 @@ from cygrad.operators import public_name
 from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import matrices, same
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
-from cygrad.operators._language.matrices import checked_matrix
+from cygrad.operators._language.matrices import check_dims, checked_matrix
 from cygrad.operators.joining import cat
 from cygrad.operators.solving import linalg_solve_triangular
 from cygrad.ops.refusals import NOT_FLOATING
@@ -233,7 +233,9 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     tensor([[1.],
             [1.]])
     """
-    a, c = checked_matrix(ormqr, input, "input"), checked_matrix(ormqr, other, "other")
+    a, c = input, other
+    check_dims(ormqr, a, "input")
+    check_dims(ormqr, c, "other")
     side = -2 if left else -1
     if c.shape[side] != a.shape[-2]:
         raise RuntimeError(f"{ormqr.__name__}: other.shape[{side}] must be equal to input.shape[-2]")
@@ -246,6 +248,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     if c.dtype != a.dtype:
         raise RuntimeError(f"{ormqr.__name__}: Expected input and other to have the same dtype, but input has dtype {a.dtype} and "
                            f"other has dtype {c.dtype}")
+    checked_matrix(ormqr, a, "input")
     if not left:
         return delivered(_from_the_right(a, tau, c, False, transpose), out)
     result = _apply[bool(transpose)](a[..., :tau.shape[-1]], tau, c)

@@ -71,7 +71,7 @@ def _shifted(name: str) -> Any:
 
 @operator(dinput=lambda g, input, n: g * _slope_of_t(input, n), dn=undifferentiable("chebyshev_polynomial_t: n"),
           tangent=along_elements, batch=by_elements,
-          loop="chebyshev_polynomial_t_cpu")
+          loop="chebyshev_polynomial_t_cpu", forms=True)
 def special_chebyshev_polynomial_t(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the first kind, of degree `n`: cos(n t) for x = cos(t) (DLMF 18.5.1).
 
@@ -84,7 +84,7 @@ def special_chebyshev_polynomial_t(input: Operand, n: Operand, *, out: Tensor | 
 
 @operator(dinput=lambda g, input, n: g * _slope_of_u(input, n), dn=undifferentiable("chebyshev_polynomial_u: n"),
           tangent=along_elements, batch=by_elements,
-          loop="chebyshev_polynomial_u_cpu")
+          loop="chebyshev_polynomial_u_cpu", forms=True)
 def special_chebyshev_polynomial_u(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the second kind, of degree `n`: sin((n + 1) t) / sin(t) for x = cos(t) (DLMF 18.5.2).
 
@@ -97,7 +97,7 @@ def special_chebyshev_polynomial_u(input: Operand, n: Operand, *, out: Tensor | 
 
 @operator(dinput=lambda g, input, n: g * _slope_of_v(input, n), dn=undifferentiable("chebyshev_polynomial_v: n"),
           tangent=along_elements, batch=by_elements,
-          loop="chebyshev_polynomial_v_cpu")
+          loop="chebyshev_polynomial_v_cpu", forms=True)
 def special_chebyshev_polynomial_v(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the third kind, of degree `n`: cos((n + 1/2) t) / cos(t / 2) (DLMF 18.5).
 
@@ -110,7 +110,7 @@ def special_chebyshev_polynomial_v(input: Operand, n: Operand, *, out: Tensor | 
 
 @operator(dinput=lambda g, input, n: g * _slope_of_w(input, n), dn=undifferentiable("chebyshev_polynomial_w: n"),
           tangent=along_elements, batch=by_elements,
-          loop="chebyshev_polynomial_w_cpu")
+          loop="chebyshev_polynomial_w_cpu", forms=True)
 def special_chebyshev_polynomial_w(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the fourth kind, of degree `n`: sin((n + 1/2) t) / sin(t / 2) (DLMF 18.5).
 
@@ -126,7 +126,7 @@ _shifted_slope_of_t = _shifted_slope(_slope_of_t)
 
 @operator(dinput=lambda g, input, n: g * _shifted_slope_of_t(input, n), dn=undifferentiable("shifted_chebyshev_polynomial_t: n"),
           tangent=along_elements, batch=by_elements,
-          loop="shifted_chebyshev_polynomial_t_cpu")
+          loop="shifted_chebyshev_polynomial_t_cpu", forms=True)
 def special_shifted_chebyshev_polynomial_t(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the first kind of 2 * input - 1, of degree `n`.
 
@@ -142,7 +142,7 @@ _shifted_slope_of_u = _shifted_slope(_slope_of_u)
 
 @operator(dinput=lambda g, input, n: g * _shifted_slope_of_u(input, n), dn=undifferentiable("shifted_chebyshev_polynomial_u: n"),
           tangent=along_elements, batch=by_elements,
-          loop="shifted_chebyshev_polynomial_u_cpu")
+          loop="shifted_chebyshev_polynomial_u_cpu", forms=True)
 def special_shifted_chebyshev_polynomial_u(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the second kind of 2 * input - 1, of degree `n`.
 
@@ -158,7 +158,7 @@ _shifted_slope_of_v = _shifted_slope(_slope_of_v)
 
 @operator(dinput=lambda g, input, n: g * _shifted_slope_of_v(input, n), dn=undifferentiable("shifted_chebyshev_polynomial_v: n"),
           tangent=along_elements, batch=by_elements,
-          loop="shifted_chebyshev_polynomial_v_cpu")
+          loop="shifted_chebyshev_polynomial_v_cpu", forms=True)
 def special_shifted_chebyshev_polynomial_v(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the third kind of 2 * input - 1, of degree `n`.
 
@@ -174,7 +174,7 @@ _shifted_slope_of_w = _shifted_slope(_slope_of_w)
 
 @operator(dinput=lambda g, input, n: g * _shifted_slope_of_w(input, n), dn=undifferentiable("shifted_chebyshev_polynomial_w: n"),
           tangent=along_elements, batch=by_elements,
-          loop="shifted_chebyshev_polynomial_w_cpu")
+          loop="shifted_chebyshev_polynomial_w_cpu", forms=True)
 def special_shifted_chebyshev_polynomial_w(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomials of the fourth kind of 2 * input - 1, of degree `n`.
 
@@ -192,7 +192,7 @@ def _hermite_polynomial_h_by_input(g: Tensor, input: Tensor, n: Tensor) -> Tenso
 
 
 @operator(dinput=_hermite_polynomial_h_by_input, dn=undifferentiable("hermite_polynomial_h: n"), tangent=along_elements,
-          batch=by_elements, loop="hermite_polynomial_h_cpu")
+          batch=by_elements, loop="hermite_polynomial_h_cpu", forms=True)
 def special_hermite_polynomial_h(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Hermite's polynomials of physicists, of degree `n`, orthogonal beside exp(-x * x) (DLMF 18.3); NaN beyond degree 2 ** 20.
 
@@ -208,7 +208,7 @@ def _hermite_polynomial_he_by_input(g: Tensor, input: Tensor, n: Tensor) -> Tens
 
 
 @operator(dinput=_hermite_polynomial_he_by_input, dn=undifferentiable("hermite_polynomial_he: n"), tangent=along_elements,
-          batch=by_elements, loop="hermite_polynomial_he_cpu")
+          batch=by_elements, loop="hermite_polynomial_he_cpu", forms=True)
 def special_hermite_polynomial_he(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Hermite's polynomials of probability, of degree `n`, orthogonal beside exp(-x * x / 2) (DLMF 18.3); NaN beyond degree 2 ** 20.
 
@@ -224,7 +224,7 @@ def _laguerre_polynomial_l_by_input(g: Tensor, input: Tensor, n: Tensor) -> Tens
 
 
 @operator(dinput=_laguerre_polynomial_l_by_input, dn=undifferentiable("laguerre_polynomial_l: n"), tangent=along_elements,
-          batch=by_elements, loop="laguerre_polynomial_l_cpu")
+          batch=by_elements, loop="laguerre_polynomial_l_cpu", forms=True)
 def special_laguerre_polynomial_l(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Laguerre's polynomials, of degree `n`, orthogonal beside exp(-x) (DLMF 18.3); NaN beyond degree 2 ** 20.
 
@@ -240,7 +240,7 @@ def _legendre_polynomial_p_by_input(g: Tensor, input: Tensor, n: Tensor) -> Tens
 
 
 @operator(dinput=_legendre_polynomial_p_by_input, dn=undifferentiable("legendre_polynomial_p: n"), tangent=along_elements,
-          batch=by_elements, loop="legendre_polynomial_p_cpu")
+          batch=by_elements, loop="legendre_polynomial_p_cpu", forms=True)
 def special_legendre_polynomial_p(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
     """Legendre's polynomials, of degree `n` (DLMF 18.3); NaN beyond degree 2 ** 20.
 

@@ -82,7 +82,7 @@ def _quantile(function: Any, input: Tensor, q: Tensor | Real, dim: int | None, k
     return results if fractions.ndim else results.squeeze(0)
 
 
-@operator
+@operator(forms=True)
 def quantile(input: Tensor, q: Tensor | Real, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
              out: Tensor | None = None) -> Tensor:
     """Elements at fractions `q` of the sorted order, over all elements or along `dim`; NaN where there is one.
@@ -98,7 +98,7 @@ def quantile(input: Tensor, q: Tensor | Real, dim: int | None = None, keepdim: b
     return delivered(_quantile(quantile, input, q, dim, keepdim, interpolation, False), out)
 
 
-@operator
+@operator(forms=True)
 def nanquantile(input: Tensor, q: Tensor | Real, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
                 out: Tensor | None = None) -> Tensor:
     """Quantiles of the elements that are not NaN; NaN where all are. See `quantile`.

@@ -151,7 +151,7 @@ def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def max(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
 @operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
           parts=_of_all("max", "maximum"),
-          refuses={"c": RuntimeError("{name}(): does not support complex input")})
+          refuses={"c": RuntimeError("{name}(): does not support complex input")}, forms=True)
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,
         out: Tensor | Pair | None = None) -> Tensor | ValuesAndIndices:
     """Largest element of all; (values, indices) along `dim`, of the first such; or the maximum of two tensors.
@@ -173,7 +173,7 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def min(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
 @operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
           parts=_of_all("min", "minimum"),
-          refuses={"c": RuntimeError("{name}(): does not support complex input")})
+          refuses={"c": RuntimeError("{name}(): does not support complex input")}, forms=True)
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,
         out: Tensor | Pair | None = None) -> Tensor | ValuesAndIndices:
     """Smallest element of all; (values, indices) along `dim`, of the first such; or the minimum of two tensors.

@@ -106,7 +106,7 @@ def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, 
     return changed(_scatter, (input, source, index), write, out, dim=d)
 
 
-@operator(in_place=changing)
+@operator(in_place=changing, forms=True)
 def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | Number | None = None, *, value: Number | None = None,
             reduce: Literal["add", "multiply"] | None = None, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with elements of `src`, or a number, written where `index` says along `dim`.
@@ -334,7 +334,7 @@ def _filled_batch(level, operator, x, dim, index, value):
 
 @operator(dinput=lambda g, dim, index: g.index_fill(dim, index, 0),
           dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum(), dindex=None,
-          tangent=filling, batch=_filled_batch, in_place=changing)
+          tangent=filling, batch=_filled_batch, in_place=changing, forms=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` names; it may count from the end.
 

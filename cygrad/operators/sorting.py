@@ -327,7 +327,7 @@ def _ranks_batch(level, operator, sorted_sequence, input=None, *, out_int32=Fals
 
 
 @operator(tangent=constant, batch=_ranks_batch, method=False,
-          refuses={"c": NO_LOOP}, loop="searchsorted_out_cpu")
+          refuses={"c": NO_LOOP}, loop="searchsorted_out_cpu", forms=True)
 def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, *, out_int32: bool = False, right: bool = False,
                  side: Literal["left", "right"] | None = None, sorter: Tensor | None = None, out: Tensor | None = None,
                  self: Number | None = None) -> Tensor:

@@ -97,7 +97,7 @@ def _cuts(operator: Any, *arguments: Any) -> Any:
     return chosen[0].tolist()
 
 
-@operator
+@operator(forms=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor | None = None, dim: int = 0, *,
                  sections: int | None = None, indices: Sequence[int] | None = None,
                  tensor_indices_or_sections: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -141,7 +141,7 @@ def _split_along(operator: Any, input: Tensor, least: int, place: int, *argument
     return tensor_split(input, cuts, dim)
 
 
-@operator
+@operator(forms=True)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None, *, sections: int | None = None,
            indices: Sequence[int] | None = None) -> tuple[Tensor, ...]:
     """Views of parts along dim 1, of a vector along dim 0; see `tensor_split`, but sections are of one size.
@@ -153,7 +153,7 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None
     return _split_along(hsplit, input, 1, 1, indices_or_sections, sections, indices)
 
 
-@operator
+@operator(forms=True)
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None, *, sections: int | None = None,
            indices: Sequence[int] | None = None) -> tuple[Tensor, ...]:
     """Views of parts along dim 0; see `tensor_split`, but sections are of one size.
@@ -165,7 +165,7 @@ def vsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None
     return _split_along(vsplit, input, 2, 0, indices_or_sections, sections, indices)
 
 
-@operator
+@operator(forms=True)
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None, *, sections: int | None = None,
            indices: Sequence[int] | None = None) -> tuple[Tensor, ...]:
     """Views of parts along dim 2; see `tensor_split`, but sections are of one size.

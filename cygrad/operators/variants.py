@@ -189,7 +189,9 @@ def positive(input: Tensor) -> Tensor:
 @operator(dx=lambda g, y: g / (3 * y.square()), batch=same, refuses={"c": NO_LOOP})
 def _cube_root(x: Tensor) -> Tensor:
     return recorded(_cube_root, (x,), computed(np.asarray(np.cbrt(to_array(checked_operand(_cube_root, x))))))
-@operator(method=False)
+
+
+@operator(method=False, forms=True)
 def rsub(input: Tensor, other: Operand, *, alpha: Number = 1) -> Tensor:
     """`other` less a multiple of `input`, `other - alpha * input`.
 

@@ -5,12 +5,13 @@ Conventions: x or a, b are operands, y the result. Gradients follow torch: 0 at 
 """
 
 import ast
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import formula
-from .refusals import refuse
+from .refusals import SEVERAL_FORMS, refuse
 from .tuning import TUNING, Tuning
 
 
@@ -24,10 +25,12 @@ class Elementwise(Tuning):
     numbers where another of them is a number.
     ``result`` is "same", "bool", or "real": the dtype of the parts of its numbers. ``masks`` are operands read as bool, outside
     promotion. ``params`` are constants of one call with their defaults. ``select`` names a keyword and the row that each of its values
-    stands for.
+    stands for, ``bad_choice`` torch's words for another value, where they are its own.
     ``of_numbers``: it computes two numbers as 0-d tensors, as torch's arithmetic does.
     ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats.
     ``refuses`` are torch's exceptions by kinds of dtype that it does not take, ``loop`` is torch's name of the loop (see `refusals`).
+    ``forms``: torch has several signatures, and lists them where an operand has a wrong type. ``bad_params`` says which real parameters are
+    refused, and by which exception.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
     ``domain`` and ``edges`` are where the tests draw operands from. How its loops are built is a row of `tuning`, whose fields it has, too.
     """
@@ -49,6 +52,7 @@ class Elementwise(Tuning):
     node: str | None = None
     aliases: tuple[str, ...] = ()
     select: tuple[str, Mapping[object, str]] | None = None
+    bad_choice: str = ""
     method: bool = True
     in_place: bool = True
     integers: str | None = None
@@ -56,6 +60,8 @@ class Elementwise(Tuning):
     no_integers: bool = False
     refuses: Mapping[str, Exception] = {}
     loop: str = ""
+    forms: bool = False
+    bad_params: tuple[Callable[..., bool], Exception] | None = None
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
     of_numbers: bool = False
@@ -114,6 +120,7 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
     ELEMENTWISE[name] = Elementwise(name=name, doc=doc, y=y, operands=operands, partials=partials, conjugates=conjugates, numpy=numpy,
                                     **fields, **TUNING.get(name, {}))
     refuse(name, ELEMENTWISE[name].refuses, ELEMENTWISE[name].loop)
+    SEVERAL_FORMS.update((name, *ELEMENTWISE[name].aliases) if ELEMENTWISE[name].forms else ())
 
 
 # ----- Arithmetic -----
@@ -146,21 +153,21 @@ elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="
 elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2),
             integers="divisor",
             loop="div_floor_cpu",
-            of_numbers=True, doc="Quotient rounded towards minus infinity.")
+            of_numbers=True, forms=True, doc="Quotient rounded towards minus infinity.")
 elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, integers="divisor",
             loop="div_trunc_cpu",
             of_numbers=True, doc="Quotient rounded towards zero.")
 elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
-            integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
+            integers="divisor", forms=True, doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2),
-            integers="divisor", doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
+            integers="divisor", forms=True, doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
 elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)",
             da="0 if exponent == 0 else exponent * pow(base, exponent - 1 if exponent != 0 else 0)",
             let={"base": "(1 if a == 0 else a) if exponent * (exponent - 1) == 0 else a"},      # complex 0 ** 0 is NaN
             dexponent="0 if a == 0 and real(exponent) >= 0 else y * log(a if a != 0 or real(exponent) < 0 else 1)",
             kinds="bifc", numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent",
             loop="pow",
-            doc="`input` raised to the power `exponent`.")
+            forms=True, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
             refuses={"b": RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
                                        "mask, use the `~` or `logical_not()` operator instead.")},
@@ -192,7 +199,7 @@ elementwise("hypot", y="hypot(a, b)", da="a / y", db="b / y", numpy="hypot", dom
             doc="Square root of the sum of two squares, which do not overflow.")
 elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) if abs(weight) < 0.5 else end - (end - x) * (1 - weight)",
             dx="1 - weight", dend="weight", dweight="end - x", kinds="fc",
-            doc="Linear interpolation, `input + weight * (end - input)`.")
+            forms=True, doc="Linear interpolation, `input + weight * (end - input)`.")
 elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tensor1 * tensor2", dx="1", dtensor1="value * tensor2",
             dtensor2="value * tensor1", params={"value": 1}, kinds="ifc",
             loop="addcmul_cpu_out",
@@ -244,7 +251,7 @@ elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 i
             doc="Logarithm to base 2 of the sum of powers of 2.")
 elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)",
             da="0 if a == 0 and b <= 0 else log(1 if a == 0 and b <= 0 else b)",
-            db="a / b", domain=(0.3, 2), aliases=("special_xlogy",), doc="a * log(b); 0 where a is 0.")
+            db="a / b", domain=(0.3, 2), aliases=("special_xlogy",), forms=True, doc="a * log(b); 0 where a is 0.")
 elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9),
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
 elementwise("sin", y="sin(x)", dx="cos(x)", kinds="fc", numpy="sin", doc="Sine of each element, in radians.")
@@ -305,7 +312,7 @@ elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edge
             loop="clamp_min_scalar_cpu",
             aliases=("nn_functional_relu",), doc="Rectifier, max(x, 0).")
 elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * gaussian(x)", method=False,
-            select=("approximate", {"none": "gelu", "tanh": "gelu_tanh"}),
+            select=("approximate", {"none": "gelu", "tanh": "gelu_tanh"}), bad_choice="approximate argument must be either none or tanh",
             loop="GeluKernelImpl",
             aliases=("nn_functional_gelu",), doc="Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel 2016).")
 elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))", method=False, node="Gelu",
@@ -334,7 +341,7 @@ elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > 
             params={"min_val": -1.0, "max_val": 1.0}, kinds="if", method=False,
             refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Bool inputs not supported "
                                               "for hardtanh")},
-            loop="clamp_scalar_cpu",
+            loop="clamp_scalar_cpu", bad_params=(operator.gt, ValueError("min_val cannot be greater than max_val")),
             aliases=("nn_functional_hardtanh",), doc="Elements limited to a range; gradient 0 at bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
             method=False,
@@ -353,7 +360,7 @@ elementwise("hardswish", y="x * (minimum(maximum(x + 3, 0), 6) / 6)", dx="0 if x
             edges=(-3.0, 3.0), aliases=("nn_functional_hardswish",), doc="x times its hardsigmoid.")
 elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd else x * 0", dx="1 if x > lambd or x < -lambd else 0",
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False,
-            loop="softshrink_check",
+            loop="softshrink_check", bad_params=(lambda lambd: not lambd >= 0, RuntimeError("lambda must be in range [0, inf]")),
             aliases=("nn_functional_softshrink",), doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), aliases=("nn_functional_hardshrink",), doc="Elements with those not farther from 0 than `lambd` set to 0.")
@@ -383,7 +390,7 @@ elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(
             refuses={"c": RuntimeError("{name} not implemented for complex tensors.")}, loop="minimum_cpu",
             doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
-            doc="Magnitude of `input` with the sign of `other`.")
+            forms=True, doc="Magnitude of `input` with the sign of `other`.")
 elementwise("heaviside", operands=("x", "values"), y="values if x == 0 else 1 if x > 0 else 0", dx="0", dvalues="1 if x == 0 else 0",
             kinds="bif", numpy="heaviside", edges=(0.0,),
             refuses={"c": RuntimeError("{name} is not yet implemented for complex tensors.")},
@@ -397,29 +404,29 @@ elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), m
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
             dmax="1 if x > max or max < min else 0", kinds="bif", bounds=("min", "max"), method=False,
             refuses={"c": NotImplementedError("clamp is not supported for complex types")},
-            doc="Elements limited to the range from `min` to `max`.")
+            forms=True, doc="Elements limited to the range from `min` to `max`.")
 elementwise("clamp_min", operands=("x", "min"), y="maximum(x, min)", dx="1 if x >= min else 0", dmin="1 if x < min else 0",
             kinds="bif",
             loop="maximum_cpu",
-            doc="Elements limited from below by `min`.")
+            forms=True, doc="Elements limited from below by `min`.")
 elementwise("clamp_max", operands=("x", "max"), y="minimum(x, max)", dx="1 if x <= max else 0", dmax="1 if x > max else 0",
             kinds="bif",
             loop="minimum_cpu",
-            doc="Elements limited from above by `max`.")
+            forms=True, doc="Elements limited from above by `max`.")
 elementwise("where", operands=("condition", "a", "b"), masks=("condition",), y="a if condition else b", da="1 if condition else 0",
             db="0 if condition else 1", kinds="biufc", method=False, in_place=False,
-            doc="Elements of `input` where `condition` holds, of `other` elsewhere.")
+            forms=True, doc="Elements of `input` where `condition` holds, of `other` elsewhere.")
 
 # ----- Comparison, logic and bits -----
-elementwise("eq", y="a == b", kinds="biufc", result="bool", numpy="equal", doc="Where two tensors are equal.")
+elementwise("eq", y="a == b", kinds="biufc", result="bool", numpy="equal", forms=True, doc="Where two tensors are equal.")
 elementwise("ne", y="a != b", kinds="biufc", result="bool", numpy="not_equal", aliases=("not_equal",),
-            doc="Where two tensors differ.")
-elementwise("lt", y="a < b", kinds="bif", result="bool", numpy="less", aliases=("less",), doc="Where `input < other`.")
+            forms=True, doc="Where two tensors differ.")
+elementwise("lt", y="a < b", kinds="bif", result="bool", numpy="less", aliases=("less",), forms=True, doc="Where `input < other`.")
 elementwise("le", y="a <= b", kinds="bif", result="bool", numpy="less_equal", aliases=("less_equal",),
-            doc="Where `input <= other`.")
-elementwise("gt", y="a > b", kinds="bif", result="bool", numpy="greater", aliases=("greater",), doc="Where `input > other`.")
+            forms=True, doc="Where `input <= other`.")
+elementwise("gt", y="a > b", kinds="bif", result="bool", numpy="greater", aliases=("greater",), forms=True, doc="Where `input > other`.")
 elementwise("ge", y="a >= b", kinds="bif", result="bool", numpy="greater_equal", aliases=("greater_equal",),
-            doc="Where `input >= other`.")
+            forms=True, doc="Where `input >= other`.")
 elementwise("logical_and", y="a != 0 and b != 0", kinds="bifc", result="bool", numpy="logical_and",
             doc="Where both elements are non-zero.")
 elementwise("logical_or", y="a != 0 or b != 0", kinds="bifc", result="bool", numpy="logical_or",
@@ -427,16 +434,17 @@ elementwise("logical_or", y="a != 0 or b != 0", kinds="bifc", result="bool", num
 elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", result="bool", numpy="logical_xor",
             doc="Where exactly one of two elements is non-zero.")
 elementwise("logical_not", y="x == 0", kinds="bifc", result="bool", numpy="logical_not", doc="Where elements are zero.")
-elementwise("bitwise_and", y="a & b", kinds="biu", numpy="bitwise_and", doc="Bitwise and; logical and of bools.")
-elementwise("bitwise_or", y="a | b", kinds="biu", numpy="bitwise_or", doc="Bitwise or; logical or of bools.")
-elementwise("bitwise_xor", y="a ^ b", kinds="biu", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
+elementwise("bitwise_and", y="a & b", kinds="biu", numpy="bitwise_and", forms=True, doc="Bitwise and; logical and of bools.")
+elementwise("bitwise_or", y="a | b", kinds="biu", numpy="bitwise_or", forms=True, doc="Bitwise or; logical or of bools.")
+elementwise("bitwise_xor", y="a ^ b", kinds="biu", numpy="bitwise_xor", forms=True,
+            doc="Bitwise exclusive or; of bools, where they differ.")
 elementwise("bitwise_not", y="~x", kinds="bi", numpy="bitwise_not", doc="Bitwise complement; logical not of bools.")
 elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", numpy="left_shift",
             loop="lshift_cpu",
-            doc="Bits of `input` shifted left by `other`.")
+            forms=True, doc="Bits of `input` shifted left by `other`.")
 elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", numpy="right_shift",
             loop="rshift_cpu",
-            doc="Bits of `input` shifted right by `other`; the sign is kept.")
+            forms=True, doc="Bits of `input` shifted right by `other`; the sign is kept.")
 elementwise("isnan", y="isnan(x)", kinds="biufc", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
             doc="Where elements are NaN.")
 elementwise("isinf", y="isinf(x)", kinds="biufc", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),

@@ -25,6 +25,7 @@ class Reduction(Tuning):
     ``gradient`` gives the input's gradient from the values that it names: `g`, `input`, its `shape`, the result `y`, the dims `dim`, the
     `count` of elements reduced. ``tangent``: "linear" where the reduction is; or the term that an element adds to the tangent of the
     result, from (its tangent, input, dim); by default it follows from the gradient.
+    ``bad_out`` are torch's words for an `out` that cannot take the result, where they are its own.
     """
 
     name: str
@@ -49,9 +50,11 @@ class Reduction(Tuning):
     tangent: Callable | str = "transposed"
     refuses: Mapping[str, Exception] = {}       # see `refusals`
     loop: str = ""
+    bad_out: str = ""
 
 
 REDUCTIONS: dict[str, Reduction] = {}
+OTHER_DTYPE = "Expected the dtype for input and out to match, but got {input} for input's dtype and {out} for out's dtype"
 
 
 def reduction(name: str, **fields) -> None:
@@ -82,10 +85,10 @@ reduction("prod", start="1", step="acc * x", kinds="biufc", wide=True, result="w
           tangent=lambda t, input, dim: times(t, product_of_others(input, dim)).to(input.dtype),
           doc="Product of the elements.")
 reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", ufunc="maximum", gradient=shared_among,
-          loop="max_values_cpu",
+          loop="max_values_cpu", bad_out=OTHER_DTYPE,
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", ufunc="minimum", gradient=shared_among,
-          loop="min_values_cpu",
+          loop="min_values_cpu", bad_out=OTHER_DTYPE,
           doc="Smallest element; NaN if there is one.")
 reduction("any", start="0", step="acc | x", kinds="biufc", result="truth", numpy="any", ufunc="logical_or",
           doc="Whether one element is non-zero.")

@@ -19,13 +19,16 @@ TWO_BOOLS = "Subtraction, the `-` operator, with two bool tensors is not support
 
 REFUSALS: dict[tuple[str, str], Exception] = {}     # by operator and kind
 LOOPS: dict[str, str] = {}                          # by operator
+SEVERAL_FORMS: set[str] = set()                     # operators of which torch lists the signatures, for an argument of a wrong type
 
 
-def refuse(name: str, refuses: Mapping[str, Exception] = {}, loop: str = "") -> None:
-    """Note an operator's errors for the kinds of dtype that it does not take, and the name of torch's loop."""
+def refuse(name: str, refuses: Mapping[str, Exception] = {}, loop: str = "", forms: bool = False) -> None:
+    """Note an operator's errors for the kinds of dtype that it does not take, the name of torch's loop, and whether torch lists forms."""
     REFUSALS.update({(name, kind): error for kinds, error in refuses.items() for kind in kinds})
     if loop:
         LOOPS[name] = loop
+    if forms:
+        SEVERAL_FORMS.add(name)
 
 
 FACTORS = {"c": "For non-complex input tensors, argument {} must not be a complex number.",

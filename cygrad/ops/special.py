@@ -36,7 +36,7 @@ elementwise("entr", y="x if isnan(x) else -x * log(x) if x > 0 else 0 if x == 0 
 elementwise("xlog1py", y="b if isnan(b) else 0 if a == 0 else a * log1p(b)",
             da="0 if a == 0 and b <= -1 else log1p(0 if a == 0 and b <= -1 else b)", db="a / (b + 1)", domain=(0.3, 2), method=False,
             aliases=("special_xlog1py",),
-            doc="a * log(1 + b); 0 where a is 0.")
+            forms=True, doc="a * log(1 + b); 0 where a is 0.")
 
 # ----- Bessel functions -----
 elementwise("i0", y="i0(x)", dx="i1(x)", aliases=("special_i0", "special_modified_bessel_i0"),

@@ -98,7 +98,7 @@ def test_values_and_reductions(name):
     for reduction, function in (("none", lambda a: a), ("mean", np.mean), ("sum", np.sum)):
         np.testing.assert_allclose(array_of(call(reduction)), function(expected), rtol=1e-12, atol=1e-14)
     for unknown in ("average", None, 3, ["mean"]):
-        with pytest.raises(ValueError, match="is not a valid value for reduction"):
+        with pytest.raises(ValueError, match="is not (a )?valid"):
             call(unknown)
 
 

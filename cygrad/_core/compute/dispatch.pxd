@@ -11,4 +11,6 @@ cdef class Op(Row):
 
 cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1
 cdef TensorImpl tensor_of_value(Value* number)
+cdef object explained_error(str name, object error, tuple arguments, dict keywords)
+cdef object with_wrong_operand(Row op, str name, tuple operands, dict keywords, int position)
 cdef object elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place)

@@ -14,7 +14,7 @@ from cygrad._core.graph.tensor cimport (INFERENCE, REQUIRES_GRAD, TensorImpl, VI
                                         special_active)
 from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, observes_operands
-from cygrad._core.levels.overrides cimport ask, is_asked, overridden
+from cygrad._core.levels.overrides cimport ask, is_asked
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype
 from cygrad._core.memory.upward cimport upward
@@ -239,6 +239,7 @@ cdef class Op(Row):
         cdef Value values[OPERANDS]
         cdef Value params[MAX_PARAMS]
         cdef list call = list(arguments), alive = []
+        cdef bint of_tensors = False
         cdef int k
         if len(call) > len(self.arguments):
             raise TypeError(f"{self.name}() takes {len(self.arguments)} arguments ({', '.join(self.arguments)}) but {len(call)} were "
@@ -256,21 +257,49 @@ cdef class Op(Row):
                             f"it takes {', '.join(self.arguments)}")
         for k in range(self.arity):
             alive.append(to_value(call[k], &values[k]))
-            if alive[k] is NotImplemented:
+            of_tensors |= alive[k] is not NotImplemented and values[k].tensor is not NULL
+            if alive[k] is NotImplemented or k == self.arity - 1 and not of_tensors and not self.row.of_numbers:
                 named = dict(zip(self.arguments[self.arity:], call[self.arity:], strict=True))
-                return overridden(self.name + "_" if in_place else self.name, tuple(call[:self.arity]),
-                                  named if out is None or in_place else {**named, "out": out},
-                                  operand_error(self.name, self.arguments[k], k + 1, call[k]))
-        if self.row.of_numbers and not any(isinstance(each, TensorImpl) for each in alive):
+                return with_wrong_operand(self, self.name + "_" if in_place else self.name, tuple(call[:self.arity]),
+                                          named if out is None or in_place else {**named, "out": out},
+                                          k + 1 if alive[k] is NotImplemented else 1)
+        if not of_tensors:
             alive[0] = tensor_of_value(&values[0])
         for k in range(self.params):
             read_param(call[self.arity + k], &params[k])
+        if self.checks_params:
+            check_params(self, params)
         return elementwise(self, values, params, out_argument(self.name, out), in_place)
 
 
-def operand_error(name, argument, position, value):
+cdef int check_params(Row op, const Value* params) except -1:
+    """Refuse the parameters that the row refuses; complex ones are refused beside the operands."""
+    cdef list numbers = [python_number(&params[k]) for k in range(op.params)]
+    are_bad, error = op.row.bad_params
+    if complex not in map(type, numbers) and are_bad(*numbers):
+        words = [f"{name}={number}" for name, number in zip(op.arguments[op.arity:], numbers, strict=True)]
+        raise type(error)(f"{error}, but found {', '.join(words)}")
+    return 0
+
+
+cdef object explained_error(str name, object error, tuple arguments, dict keywords):
+    """Return the error of a call that says which argument was wrong; None where the given one says so, or no argument was wrong."""
+    return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
+
+
+cdef object with_wrong_operand(Row op, str name, tuple operands, dict keywords, int position):
+    """Return the answer of a class that overrides for a call with a wrong operand, the first of which is at a position; else raise."""
+    result = ask(name, operands, keywords)
+    if result is NotImplemented:
+        raise operand_error(op, operands, position)
+    return result
+
+
+def operand_error(Row op not None, tuple operands not None, int position):
     """Return the TypeError for an operand that is neither a tensor nor (beside a tensor) a number."""
-    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    error = TypeError(f"{op.title}(): argument '{op.arguments[position - 1]}' (position {position}) must be Tensor, not "
+                      f"{type(operands[position - 1]).__name__}")
+    return op.row.forms and explained_error(op.title, error, operands, {}) or error
 
 
 ops = {name: Op(row) for name, row in ELEMENTWISE.items()}

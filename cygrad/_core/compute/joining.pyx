@@ -57,7 +57,7 @@ def cat(tensors, dim=0, *, out=None):
     cdef int d, along, dtype
     cdef bint mixed = False
     if not parts:
-        raise RuntimeError("cat(): expected a non-empty list of Tensors")
+        raise ValueError("cat(): expected a non-empty list of Tensors")
     for part in parts:      # an empty vector joins with anything: torch's and NumPy's starting value of loops
         if part.ndim != 1 or part.count:
             first = part

@@ -11,14 +11,15 @@ from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, fill_target, is_dense, refused,
-                                             write_out)
+from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, fill_target, is_dense,
+                                             may_cast, refused, write_out)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
 
 from cygrad._core.graph.rules import declare_rule
 from cygrad.ops import REDUCTIONS
+from cygrad.ops.dtypes import DTYPES
 
 
 @cython.final
@@ -104,6 +105,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         check_out(out, op.rule is not None and needs_node(x, None))
         if dtype is None and op.accumulates and out.dtype_nr != op.kernel.out_dtype[x.dtype_nr]:
             dtype = dtypes[out.dtype_nr]        # as torch: the dtype of out= decides
+        if op.row.bad_out and not may_cast(x.dtype_nr, out.dtype_nr):
+            raise RuntimeError(op.row.bad_out.format(input=DTYPES[x.dtype_nr].title, out=DTYPES[out.dtype_nr].title))
     if dtype is not None and dtype_number(dtype) != x.dtype_nr:
         if op.reads_nan and cg_is_floating_point[x.dtype_nr]:
             check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number

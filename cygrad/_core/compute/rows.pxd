@@ -14,6 +14,7 @@ cdef enum:
 cdef class Row:
     cdef readonly str name
     cdef readonly str node_name
+    cdef readonly str title             # torch's name in messages: the one of its `special`, where it is nothing else there
     cdef readonly object row
     cdef readonly tuple arguments       # public names of operands, then of parameters
     cdef const cg_kernel* kernel
@@ -22,7 +23,7 @@ cdef class Row:
     cdef char partial_form[OPERANDS]
     cdef int arity, params, masks, bounds, cost
     cdef bint converts                  # bools and integers, to floats
-    cdef bint bool_result, checks_integers, refuses_bools, counts_bools
+    cdef bint bool_result, checks_integers, checks_params, refuses_bools, counts_bools
     cdef bint simple                    # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[CG_DTYPES]               # by dtype: no conversion needed

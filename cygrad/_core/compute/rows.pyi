@@ -5,6 +5,7 @@ from cygrad.ops import Elementwise
 class Row:
     name: str
     node_name: str
+    title: str
     row: Elementwise
     arguments: tuple[str, ...]
 

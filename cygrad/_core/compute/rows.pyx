@@ -26,12 +26,13 @@ cdef class Row:
     def __cinit__(self, row):
         cdef int k
         self.row, self.name = row, row.name
+        self.title = row.name if row.method else next((alias for alias in row.aliases if alias.startswith("special_")), row.name)
         self.node_name = (row.node or "".join(word.capitalize() for word in row.name.split("_"))) + "Backward0"
         self.kernel = elementwise_kernel(row.name)
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.converts = "f" in row.kinds and "i" not in row.kinds and not row.no_integers
         self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, row.no_bools
-        self.counts_bools = row.counts_bools
+        self.counts_bools, self.checks_params = row.counts_bools, row.bad_params is not None
         self.simple = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
         self.differentiable, self.defaults = bool(row.partials), tuple(row.params.values())
         for k in range(CG_DTYPES):

@@ -154,7 +154,7 @@ static inline int cg_check_arguments(cg_operator *op, PyObject *const *arguments
 static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     cg_operator *op = (cg_operator *)self;
     if (__builtin_expect(cg_check_arguments(op, arguments, PyVectorcall_NARGS(flags), names), 0) < 0)
-        return cg_operator_foreign(self, arguments, PyVectorcall_NARGS(flags), names);
+        return cg_operator_failed(self, arguments, PyVectorcall_NARGS(flags), names);
     if (__builtin_expect(*cg_special_active, 0)) {
         Py_ssize_t count = PyVectorcall_NARGS(flags), event = cg_begin_event(op->name, (PyObject **)arguments, count);
         int special = event < 0 ? -1 : cg_any_special((PyObject **)arguments, count + (names ? PyTuple_GET_SIZE(names) : 0));

@@ -4,11 +4,11 @@
 """
 from cpython.object cimport PyObject, PyTypeObject
 
+from cygrad._core.compute.dispatch cimport explained_error
 from cygrad._core.entry.special cimport any_special, call_special
 from cygrad._core.graph.tensor cimport TensorImpl, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, observes_operands
 from cygrad._core.levels.overrides cimport ask
-from cygrad._core.memory.upward cimport upward
 
 import sys
 from inspect import Signature, signature, unwrap
@@ -147,7 +147,7 @@ cdef int check_argument(object op, Py_ssize_t position, PyObject* name, object v
 
 
 cdef object explain_failure(object name, object error, object arguments, object keywords):
-    return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
+    return explained_error(name, error, arguments, keywords)
 
 
 cdef object ask_foreign(object op, object arguments, object keywords):

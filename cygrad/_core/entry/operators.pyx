@@ -6,12 +6,12 @@ TensorBase has the operators as C slots; the factories make functions that bind 
 cimport cython
 from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
-from cygrad._core.compute.dispatch cimport Op, elementwise, tensor_of_value
+from cygrad._core.compute.dispatch cimport Op, elementwise, tensor_of_value, with_wrong_operand
 from cygrad._core.compute.indexing cimport get_item, set_item
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
-from cygrad._core.levels.overrides cimport ask, is_asked, overridden
+from cygrad._core.levels.overrides cimport ask, is_asked
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
@@ -274,9 +274,9 @@ def make_unary(Op op not None):
 
     def function(input=MISSING, *extra, out=None, **unknown):
         if extra or unknown or input is MISSING:
-            raise argument_error(op.name, 1, len(extra) + (input is not MISSING), unknown)
+            raise argument_error(op.title, 1, len(extra) + (input is not MISSING), unknown)
         if not isinstance(input, TensorImpl):
-            return overridden(op.name, (input,), {} if out is None else {"out": out}, operand_error(op.name, "input", 1, input))
+            return with_wrong_operand(op, op.name, (input,), {} if out is None else {"out": out}, 1)
         return unary(op, <TensorImpl>input, out_argument(op.name, out))
 
     return function
@@ -299,15 +299,14 @@ def make_binary(Op op not None):
     def function(input=MISSING, other=MISSING, *extra, out=None, **unknown):
         cdef Value values[2]
         if extra or unknown or other is MISSING:
-            raise argument_error(op.name, 2, len(extra) + (input is not MISSING) + (other is not MISSING), unknown)
+            raise argument_error(op.title, 2, len(extra) + (input is not MISSING) + (other is not MISSING), unknown)
         left = to_value(input, &values[0])
         right = to_value(other, &values[1])
         if left is None and right is None and op.row.of_numbers:
             left = tensor_of_value(&values[0])
         if left is NotImplemented or right is NotImplemented or values[0].tensor is NULL and values[1].tensor is NULL:
-            name, position, operand = ("other", 2, other) if left is not NotImplemented and right is NotImplemented else ("input", 1, input)
-            return overridden(op.name, (input, other), {} if out is None else {"out": out},
-                              operand_error(op.name, name, position, operand))
+            return with_wrong_operand(op, op.name, (input, other), {} if out is None else {"out": out},
+                                      2 if left is not NotImplemented and right is NotImplemented else 1)
         return elementwise(op, values, NULL, out_argument(op.name, out), False)
 
     return function
@@ -319,7 +318,7 @@ def make_binary_in_place(Op op not None):
     def method(self, other):
         result = in_place(op, <TensorImpl?>self, other)
         if result is NotImplemented:
-            raise operand_error(op.name, "other", 2, other)
+            raise operand_error(op, (self, other), 2)
         return result
 
     return method

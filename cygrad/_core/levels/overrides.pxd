@@ -11,5 +11,4 @@ cdef inline bint is_asked(TensorImpl tensor) noexcept:
             or cg_function_modes != 0 and cg_overrides_off < 2)
 
 cdef object ask(object operator, tuple arguments, dict keywords)
-cdef object overridden(object operator, tuple arguments, dict keywords, object error)
 cdef int exchange_overrides_off(int off) noexcept

@@ -10,14 +10,6 @@ cdef object ask(object operator, tuple arguments, dict keywords):
     return NotImplemented if upward.override is None else upward.override(operator, arguments, keywords)
 
 
-cdef object overridden(object operator, tuple arguments, dict keywords, object error):
-    """Return the answer of the foreign classes among the arguments of a call that has failed; without one, raise its error."""
-    result = ask(operator, arguments, keywords)
-    if result is NotImplemented:
-        raise error
-    return result
-
-
 cdef int exchange_overrides_off(int off) noexcept:
     """Set the classes that this thread asks (0: all, 1: modes alone, 2: none; below 0: as they are), and return the setting before."""
     global cg_overrides_off

@@ -28,6 +28,7 @@ cdef int promoted(int count, const Value* values, int masks, int as_numbers) exc
 cdef int holding_all(int count, const Value* values, int dtype) noexcept
 cdef object refused(str name, int dtype, str accepted=*)
 cdef int check_no_bools(str name, int arity, const Value* values) except -1
+cdef bint may_cast(int source, int target) noexcept
 cdef int check_cast(int result, int target) except -1
 cdef int to_number(Value* value, int dtype) except -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept

@@ -41,14 +41,14 @@ def operator(
     node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool | Callable[..., Any] = True,
     property: bool = False, in_place: bool | Callable[[Any], Any] = False, copy: bool = False, aliases: Sequence[str] = (),
     special: bool = True, place: Callable[..., Any] | None = None, into: Callable[..., Any] | None = None, adjoints: bool = False,
-    shared: Callable[..., Any] | None = None, refuses: Mapping[str, Exception] = {}, loop: str = "",
+    shared: Callable[..., Any] | None = None, refuses: Mapping[str, Exception] = {}, loop: str = "", forms: bool = False,
     **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
     flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False, copy: bool = False,
     aliases: Sequence[str] = (), special: bool = True, place: Any = None, into: Any = None, adjoints: bool = False,
-    shared: Any = None, refuses: Mapping[str, Exception] = {}, loop: str = "", **gradients: Any,
+    shared: Any = None, refuses: Mapping[str, Exception] = {}, loop: str = "", forms: bool = False, **gradients: Any,
 ) -> Any:
     """Declare an operator, by the function that computes it.
 
@@ -71,6 +71,7 @@ def operator(
     copy: whether there is a function `name_copy`, a copy of the view that it gives.
     aliases: other names.
     refuses, loop: torch's exceptions by kinds of dtype that it does not take, and the name of its loop there; see `ops/refusals.py`.
+    forms: whether torch has several signatures, and lists them where an argument has a wrong type.
     special: whether it takes tensors that have a tangent or are one example of many; without that they are refused.
 
     Without any of them (`@operator`) it is composed of other operators, which do all that.
@@ -80,7 +81,7 @@ def operator(
 
     def declare(described: Any) -> Any:
         name, namespace = described.__name__, described.__globals__
-        refuse(name, refuses, loop)
+        refuse(name, refuses, loop, forms)
         rule = None
         if gradients or each:
             kind = namespace.get(described.__annotations__.get("return"))       # a named tuple, of an operator of several results

@@ -12,10 +12,11 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def read_reduction(operator: Any, reduction: Any, size_average: bool | None = None, reduce: bool | None = None,
-                   others: tuple[str, ...] = ()) -> str:
+                   others: tuple[str, ...] = (), refused: str = "is not a valid value for reduction") -> str:
     """Return the reduction that the arguments of a loss name: "none", "mean", "sum" or one of the `others`.
 
-    The older arguments win where one of them is given, and warn, as in torch; so does torch's older name of the mean.
+    The older arguments win where one of them is given, and warn, as in torch; so does torch's older name of the mean. `refused`
+    are torch's words for another one.
     """
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
@@ -27,7 +28,7 @@ def read_reduction(operator: Any, reduction: Any, size_average: bool | None = No
         if reduction == "elementwise_mean":
             warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
             return "mean"
-    raise ValueError(f"{reduction} is not a valid value for reduction; {operator.name}() takes {', '.join(map(repr, REDUCTIONS + others))}")
+    raise ValueError(f"{reduction} {refused}; {operator.name}() takes {', '.join(map(repr, REDUCTIONS + others))}")
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:

@@ -15,7 +15,7 @@ from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS,
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.programs.cuts cimport Cut, begin_cut
 from cygrad._kernels.programs.running cimport run_cut
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program, Slot, Step
+from cygrad._kernels.programs.steps cimport DENSE, MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program
 from cygrad._kernels.programs.tiles cimport choose_cut
 
 from cygrad._core.memory.storage import dtype_by_name
@@ -81,10 +81,10 @@ cdef class Steps:
         cdef double number
         cdef bint succeeded
         cdef list storages = []
-        program.ndim, program.step_count, program.slot_count, program.cost = ndim, self.step_count, self.slot_count, self.cost
-        program.total = first.count
+        begin_program(&program, ndim, first.sizes)
+        program.step_count, program.slot_count, program.cost = self.step_count, self.slot_count, self.cost
         for d in range(ndim):
-            program.shape[d] = shapes[0][d] = first.sizes[d]
+            shapes[0][d] = first.sizes[d]
             program.is_reduced[d], shapes[1][d] = is_reduced[d], 1 if is_reduced[d] else first.sizes[d]
         for k in range(self.step_count):
             program.steps[k] = self.steps[k]
@@ -93,7 +93,8 @@ cdef class Steps:
         for k in range(self.slot_count):
             slot = &program.slots[k]
             slot.data, slot.number, slot.padded, slot.reduced = NULL, False, False, self.reduced[k]
-            slot.dtype = loops if self.slot_dtypes[k] == FLOATING else self.slot_dtypes[k]
+            slot.dtype = slot.loop_dtype = loops if self.slot_dtypes[k] == FLOATING else self.slot_dtypes[k]
+            slot.geometry = DENSE
             if k == self.result:
                 if self.slot_dtypes[k] == FLOATING:
                     slot.dtype = first.dtype_nr         # rounded once

@@ -93,7 +93,7 @@ cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count,
                                  or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
         settle()
     if not memory.pending_count:
-        begin_program(&program, result.count)
+        begin_program(&program, 1, &result.count)
     step = &program.steps[program.step_count]
     begin_map(step, kernel, dtype, NULL)
     step.inputs = count

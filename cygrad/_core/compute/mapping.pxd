@@ -8,8 +8,9 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty_like, settled_address
 from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel, takes_numbers
+from cygrad._kernels.programs.steps cimport PARTS
+
 cdef enum:
-    PARTS = 8               # the bit of the first operand that is real beside complex numbers
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:

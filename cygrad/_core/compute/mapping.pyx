@@ -6,13 +6,10 @@ from libc.string cimport memset
 from cygrad._core.compute.deferred cimport note_thread
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, same_shape
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of
 
 from cygrad._kernels.drivers.elementwise cimport run_elementwise
-
-
-cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
-    return CG_BOOL if masks >> k & 1 else cg_real[dtype] if masks >> (k + PARTS) & 1 else dtype
+from cygrad._kernels.programs.steps cimport dtype_of
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:

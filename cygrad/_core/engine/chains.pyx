@@ -231,7 +231,7 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     if cg_loops_of[g.dtype_nr] != g.dtype_nr:
         return False
     chain.dtype = g.dtype_nr
-    begin_program(&chain.program, g.count)
+    begin_program(&chain.program, 1, &g.count)
     chain.wholes, chain.outgoing, chain.gathered, chain.skipped, chain.alive = {0: g}, [], {}, [], [g.storage]
     if not fits_loop(g, g.dtype_nr) and (g.flags & CONTIGUOUS or not is_one_number(g)):
         return False

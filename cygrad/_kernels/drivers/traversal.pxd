@@ -25,7 +25,7 @@ cdef struct OperandState:
     intptr_t row, column    # elements of a row, and the next of them
     intptr_t period
     cg_cursor cursor        # the row, or the next element (PACKED)
-    char* block             # of `length` and LONGEST_PERIOD elements, and PADDING
+    char* block             # of `length` elements, as many again or LONGEST_PERIOD, and PADDING
 
 cdef void lay_operand(OperandState* state, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t lanes,
                       bint is_output, bint takes_scalar) noexcept nogil

@@ -23,7 +23,7 @@ cdef void lay_operand(OperandState* state, const Operand* operand, int ndim, con
         state.traversal, state.outer, state.row, state.stale = REPEATED, d, cursor.shape[d] * state.period, True
         state.scalar = takes_scalar and state.period == 1
         # From two pieces on a period is worth a block of its own.
-        if state.period <= LONGEST_PERIOD and (
+        if state.period <= min(<intptr_t>LONGEST_PERIOD, state.length) and (
                 d == 0 or state.row >= (LONG_ROW if state.scalar else 2 * state.length) and state.row % lanes == 0):
             go_to(state, start)
             return

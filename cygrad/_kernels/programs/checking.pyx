@@ -7,8 +7,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from cygrad._kernels.drivers.elementwise cimport CG_LARGEST, Operand, cg_itemsize
 from cygrad._kernels.drivers.reduction cimport run_reduction
-from cygrad._kernels.programs.planning cimport is_live, last_writer
-from cygrad._kernels.programs.steps cimport NONE, Slot
+from cygrad._kernels.programs.planning cimport is_live
+from cygrad._kernels.programs.steps cimport DENSE, NONE, Slot, last_writer
 from cygrad._kernels.programs.tiles cimport run_tile
 
 cdef enum:
@@ -50,7 +50,7 @@ cdef bint begin_check(Check* check, const Program* program) noexcept nogil:
     memset(check.memory, NAN_BYTE, program.slot_count * check.whole.slot_bytes)
     for k in range(program.slot_count):
         slot = &check.program.slots[k]
-        if slot.data is NULL or slot.number:
+        if slot.data is NULL or slot.number or slot.geometry != DENSE:      # no step writes the last two
             continue
         slot.data, slot.padded = check.memory + k * check.whole.slot_bytes, True
         if is_live(program, k, 0):
@@ -96,8 +96,12 @@ cdef void note_fault(const Program* program, int step, intptr_t element) noexcep
     """Count a program whose output of a step, or whose reduction (NONE), has other bits; print the first one."""
     global faults
     cdef const char* name = "its reduction"
-    if step != NONE:
-        name = program.steps[step].kernel.name if program.steps[step].kernel is not NULL else program.steps[step].reduction.name
+    if step != NONE and program.steps[step].kernel is not NULL:
+        name = program.steps[step].kernel.name
+    elif step != NONE and program.steps[step].reduction is not NULL:
+        name = program.steps[step].reduction.name
+    elif step != NONE:
+        name = "a copy"
     faults += 1
     if faults == 1:
         fprintf(stderr, "cygrad: a program of %d steps has other bits than its steps one by one: %s, step %d, element %lld\n",

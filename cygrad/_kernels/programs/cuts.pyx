@@ -11,6 +11,8 @@ cdef bint find_rows(const Program* program, intptr_t* row, intptr_t* rows) noexc
     cdef bint seen = False
     cdef int d
     row[0] = rows[0] = 1
+    if program.geometry_count:
+        return False
     for d in range(program.ndim):
         seen = seen or program.is_reduced[d]
         if not seen:

@@ -7,8 +7,8 @@ from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, Operand,
 from cygrad._kernels.drivers.reduction cimport run_reduction
 from cygrad._kernels.programs.blocks cimport reduce_blocks
 from cygrad._kernels.programs.cuts cimport find_rows
-from cygrad._kernels.programs.planning cimport last_writer, mark_needed
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, output_of
+from cygrad._kernels.programs.planning cimport mark_needed
+from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, last_writer, output_of
 
 cdef enum:
     PLACE = 128         # bytes of a reduced slot: loops may run over the end
@@ -58,7 +58,7 @@ cdef bint fits_pass(const Program* program, const Step* step) noexcept nogil:
     if cg_loops_of[slot.dtype] != slot.dtype:
         return False
     if step.kernel is NULL:
-        return numbers == 0 and step.dtype == dtype and slot.dtype == step.reduction.out_dtype[dtype]
+        return step.reduction is not NULL and numbers == 0 and step.dtype == dtype and slot.dtype == step.reduction.out_dtype[dtype]
     if slot.reduced:
         return numbers == step.inputs
     return slot.dtype == dtype and step.dtype == dtype and not step.masks and takes_numbers(step.kernel, dtype, step.inputs, numbers)
@@ -90,11 +90,12 @@ cdef bint reduce_row(const Cut* cut, int reduction_step, char** row_data) noexce
     cdef char is_reduced = True
     cdef int source = step.slots[0], output = output_of(step), k
     find_maps(program, reduction_step, maps)
-    begin_program(&maps_of_row, cut.row)
+    begin_program(&maps_of_row, 1, &cut.row)
     maps_of_row.cost, maps_of_row.slot_count = program.cost, program.slot_count
     for k in range(program.slot_count):
         maps_of_row.slots[k] = program.slots[k]
         maps_of_row.slots[k].data, maps_of_row.slots[k].number = row_data[k], is_single(&program.slots[k])
+        maps_of_row.slots[k].loop_dtype = program.slots[k].dtype        # see `fits_pass`
     for k in range(reduction_step):
         if maps[k]:
             maps_of_row.steps[maps_of_row.step_count] = program.steps[k]

@@ -12,14 +12,6 @@ cdef int last_reader(const Program* program, int slot, int first, int last) noex
     return NONE
 
 
-cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil:
-    cdef int k
-    for k in range(last - 1, first - 1, -1):
-        if output_of(&program.steps[k]) == slot:
-            return k
-    return NONE
-
-
 cdef bint is_live(const Program* program, int slot, int step) noexcept nogil:
     cdef int k, j
     for k in range(step, program.step_count):

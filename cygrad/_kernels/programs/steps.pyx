@@ -1,11 +1,34 @@
 # cython: cdivision=True, initializedcheck=False
 """Steps over slots (see steps.pxd for the contract)."""
 from libc.stdint cimport intptr_t
+from libc.string cimport memcmp, memcpy
+
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 
 
-cdef void begin_program(Program* program, intptr_t total) noexcept nogil:
-    program.slot_count = program.step_count = program.cost = 0
-    program.ndim, program.total, program.shape[0], program.is_reduced[0] = 1, total, total, False
+cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef int d
+    program.slot_count = program.step_count = program.geometry_count = program.laid_count = program.repeated_count = program.cost = 0
+    program.ndim, program.total = ndim, 1
+    for d in range(ndim):
+        program.shape[d], program.is_reduced[d] = shape[d], False
+        program.total *= shape[d]
+
+
+cdef bint has_room(const Program* program, int steps) noexcept nogil:
+    return program.step_count + steps <= MAX_STEPS and program.slot_count + steps <= MAX_SLOTS
+
+
+cdef Extent extent_of(const Program* program) noexcept nogil:
+    cdef Extent extent
+    extent.slots, extent.steps, extent.geometries = program.slot_count, program.step_count, program.geometry_count
+    extent.laid, extent.repeated = program.laid_count, program.repeated_count
+    return extent
+
+
+cdef void cut_back(Program* program, const Extent* extent) noexcept nogil:
+    program.slot_count, program.step_count, program.geometry_count = extent.slots, extent.steps, extent.geometries
+    program.laid_count, program.repeated_count = extent.laid, extent.repeated
 
 
 cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* params) noexcept nogil:
@@ -13,20 +36,121 @@ cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* 
     step.dtype, step.masks, step.joined = dtype, 0, False
 
 
-cdef int add_slot(Program* program, char* data, int dtype, bint number) noexcept nogil:
-    cdef Slot* slot = &program.slots[program.slot_count]
-    slot.data, slot.dtype, slot.number, slot.reduced, slot.padded = data, dtype, number, False, True
+cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil:
+    cdef int k
+    for k in range(last - 1, first - 1, -1):
+        if output_of(&program.steps[k]) == slot:
+            return k
+    return NONE
+
+
+# ----- Slots -----
+cdef int add_slot(Program* program, const Slot* added) noexcept nogil:
+    """Return the slot that is like another one, which is added if there is none; NONE where there is no room."""
+    cdef const Slot* slot
+    cdef int k
+    for k in range(program.slot_count if added.data is not NULL else 0):
+        slot = &program.slots[k]
+        if (slot.data == added.data and slot.number == added.number and slot.dtype == added.dtype
+                and slot.loop_dtype == added.loop_dtype and slot.geometry == added.geometry):
+            return k
+    if program.slot_count == MAX_SLOTS or program.laid_count + is_laid(added) > MAX_LAID:
+        return NONE
+    program.slots[program.slot_count] = added[0]
+    program.laid_count += is_laid(added)
+    program.repeated_count += added.number or not added.padded
     program.slot_count += 1
     return program.slot_count - 1
 
 
+cdef int add_plain(Program* program, char* data, int dtype, bint number) noexcept nogil:
+    cdef Slot slot
+    slot.data, slot.dtype, slot.loop_dtype, slot.geometry = data, dtype, dtype, DENSE
+    slot.number, slot.reduced, slot.padded = number, False, True
+    return add_slot(program, &slot)
+
+
 cdef int add_block(Program* program, int dtype) noexcept nogil:
-    return add_slot(program, NULL, dtype, False)
+    return add_plain(program, NULL, dtype, False)
 
 
 cdef int add_array(Program* program, char* data, int dtype, bint number) noexcept nogil:
+    return add_plain(program, data, dtype, number)
+
+
+cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil:
+    cdef Slot slot
+    cdef Geometry geometry, dense
+    cdef int d, k
+    cdef bint is_number = True, is_dense = True
+    slot.data, slot.dtype, slot.loop_dtype, slot.geometry = data, dtype, dtype, DENSE
+    slot.number, slot.reduced, slot.padded = False, False, padded
+    strides_of(program, &slot, program.shape, dense.strides)
+    for d in range(program.ndim):
+        # The stride of a single element is not used: 0, so that geometries are the same.
+        geometry.strides[d] = 0 if program.shape[d] == 1 else strides[d]
+        is_number = is_number and geometry.strides[d] == 0
+        is_dense = is_dense and (program.shape[d] == 1 or strides[d] == dense.strides[d])
+    for k in range(program.slot_count if is_dense else 0):      # a step may write it: then it is read after that
+        if program.slots[k].data == data and last_writer(program, k, 0, program.step_count) != NONE:
+            return read_as(program, k, loop_dtype)
+    slot.number, slot.loop_dtype = is_number, loop_dtype
+    if not is_number and not is_dense:
+        slot.geometry = add_geometry(program, &geometry)
+        if slot.geometry == NONE:
+            return NONE
+    k = add_slot(program, &slot)
+    return NONE if program.repeated_count > MAX_REPEATED and (is_number or not padded) else k
+
+
+cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil:
     cdef int k
-    for k in range(program.slot_count):
-        if program.slots[k].data == data and program.slots[k].number == number:
+    for k in range(program.geometry_count):
+        if not memcmp(&program.geometries[k], geometry, program.ndim * sizeof(intptr_t)):
             return k
-    return add_slot(program, data, dtype, number)
+    if program.geometry_count == MAX_GEOMETRIES:
+        return NONE
+    memcpy(&program.geometries[program.geometry_count], geometry, program.ndim * sizeof(intptr_t))
+    program.geometry_count += 1
+    return program.geometry_count - 1
+
+
+cdef int read_as(Program* program, int slot, int dtype) noexcept nogil:
+    cdef Slot other = program.slots[slot]
+    cdef const Step* step
+    cdef int k, writer = last_writer(program, slot, 0, program.step_count)
+    if other.loop_dtype == dtype:
+        return slot
+    if writer == NONE:      # it is converted from memory
+        other.loop_dtype = dtype
+        return add_slot(program, &other)
+    for k in range(writer + 1, program.step_count):
+        step = &program.steps[k]
+        if step.kernel is NULL and step.reduction is NULL and step.slots[0] == slot:
+            if program.slots[step.slots[1]].dtype == dtype and last_writer(program, step.slots[1], k, program.step_count) == k:
+                return step.slots[1]
+    if not has_room(program, 1):
+        return NONE
+    k = add_block(program, dtype)
+    add_copy(program, slot, k)
+    return k
+
+
+cdef void add_copy(Program* program, int source, int target) noexcept nogil:
+    cdef Step* step = &program.steps[program.step_count]
+    begin_map(step, NULL, program.slots[source].loop_dtype, NULL)
+    step.inputs, step.slots[0], step.slots[1] = 1, source, target
+    program.step_count += 1
+
+
+cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil:
+    cdef intptr_t stride = cg_itemsize[slot.dtype]
+    cdef int d
+    for d in range(program.ndim - 1, -1, -1):
+        if slot.geometry != DENSE:
+            strides[d] = program.geometries[slot.geometry].strides[d]
+        elif slot.number or slot.reduced and program.is_reduced[d]:
+            strides[d] = 0
+        else:
+            strides[d] = stride
+            stride *= shape[d]

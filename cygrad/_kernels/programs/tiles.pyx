@@ -3,14 +3,14 @@
 from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of, cg_stream_end,
-                                                  cg_team_size)
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize, cg_stream_end, cg_team_size
 from cygrad._kernels.drivers.elementwise cimport run_elementwise_part
+from cygrad._kernels.drivers.packing cimport copy
 from cygrad._kernels.drivers.reduction cimport run_reduction
 from cygrad._kernels.programs.cuts cimport provide
 from cygrad._kernels.programs.passes cimport cut_passes, run_passes
 from cygrad._kernels.programs.row_tiles cimport cut_rows, repeat_numbers, run_tile_rows
-from cygrad._kernels.programs.steps cimport Program, Slot, Step, output_of
+from cygrad._kernels.programs.steps cimport Program, Slot, Step, dtype_of, output_of, strides_of
 from cygrad._kernels.system.threads cimport note_threads, thread_limit
 
 cdef enum:
@@ -67,11 +67,13 @@ cdef bint run_tile(const Cut* cut, intptr_t tile, char* memory) noexcept nogil:
         step = &program.steps[k]
         for j in range(step.inputs + 1):
             take_part(cut, step.slots[j], shapes[0], index, memory, &operands[j])
-            operands[j].loop_dtype = CG_BOOL if step.masks >> j & 1 else step.dtype if j < step.inputs else cg_loops_of[operands[j].dtype]
+            operands[j].loop_dtype = dtype_of(j, step.masks, step.dtype) if j < step.inputs else cut.program.slots[step.slots[j]].loop_dtype
         output = &program.slots[output_of(step)]
         if step.kernel is not NULL:
             run_elementwise_part(step.kernel, step.dtype, step.inputs + 1, operands, program.ndim, shapes[output.reduced], step.params,
                                  output.data is NULL, output.data is not NULL and cg_itemsize[step.dtype] > cut.streamed)
+        elif step.reduction is NULL:
+            copy(&operands[1], &operands[0], program.ndim, shapes[output.reduced])
         elif run_reduction(step.reduction, operands, program.ndim, shapes[0], program.is_reduced, operands[1].data, operands[1].dtype):
             return False
     return True
@@ -82,20 +84,14 @@ cdef void take_part(const Cut* cut, int slot, const intptr_t* tile_shape, const 
     """Find the part of a slot that belongs to a tile; one without an array has dense memory of the tile."""
     cdef const Program* program = cut.program
     cdef const Slot* source = &program.slots[slot]
-    cdef intptr_t stride = cg_itemsize[source.dtype]
     cdef bint whole = source.data is not NULL
     cdef int d
     operand.dtype, operand.data, operand.padded = source.dtype, source.data, source.padded
     if not whole:
         operand.data, operand.padded = memory + slot * cut.slot_bytes, True
-    for d in range(program.ndim - 1, -1, -1):
-        if source.number or source.reduced and program.is_reduced[d]:
-            operand.strides[d] = 0
-            continue
-        operand.strides[d] = stride
-        if whole:
-            operand.data += index[d] * stride
-        stride *= program.shape[d] if whole else tile_shape[d]
+    strides_of(program, source, <const intptr_t*>program.shape if whole else tile_shape, operand.strides)
+    for d in range(program.ndim if whole else 0):
+        operand.data += index[d] * operand.strides[d]
 
 
 cdef bint run_tiles(const Cut* cut, char* memory) noexcept nogil:

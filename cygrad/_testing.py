@@ -1,4 +1,4 @@
-"""Switches and counters for tests: failing allocations, live memory, threads, pending results. Not part of the public interface.
+"""Switches and counters for tests: failing allocations, live memory, threads, pending results; programs by hand. Not public.
 
 They act on the whole process and are not meant for several threads at once.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 from typing import Self
 
 from cygrad._core.compute.deferred import defer_from, pending_results
+from cygrad._kernels.programs.by_hand import run_steps
 from cygrad._kernels.programs.checking import program_checks
 from cygrad._kernels.programs.settings import set_programs
 from cygrad._kernels.system.allocator import fail_after, live_bytes
 from cygrad._kernels.system.threads import exchange_grains, region_threads, reset_region_threads
 
-__all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "pending_results", "program_checks", "set_programs", "threads_used"]
+__all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "pending_results", "program_checks", "run_steps", "set_programs",
+           "threads_used"]
 
 
 class fail_alloc:

@@ -1,0 +1,84 @@
+# cython: cdivision=True
+"""Programs put together by hand, of numbers that are addresses and dtypes: for tests of the executors."""
+from libc.stdint cimport intptr_t, uintptr_t
+
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, cg_kernel, elementwise_kernel
+from cygrad._kernels.drivers.reduction cimport reduction
+from cygrad._kernels.programs.running cimport reduce_program, run_program
+from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, Step, add_block, add_copy, add_operand, begin_map,
+                                             begin_program, cut_back, dtype_of, extent_of, has_room, read_as)
+
+
+cdef inline char* address_of(object number) except? NULL:
+    return <char*><uintptr_t>number
+
+
+cdef int add_input(Program* program, tuple arrays, const int* results, int place, int dtype) except -2:
+    """Return the slot of an array, or (-1 and below) of the result of a step, in the dtype of a loop; NONE where there is no room."""
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d
+    if place < 0:
+        return read_as(program, results[-1 - place], dtype)
+    address, array_dtype, array_strides, padded = arrays[place]
+    for d in range(program.ndim):
+        strides[d] = array_strides[d]
+    return add_operand(program, address_of(address), array_dtype, dtype, strides, padded)
+
+
+def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None, int cost=0, tuple reduced=None):
+    """Run steps as one program, as many as it has room for, and return how many. A reduction needs room for all, else nothing runs.
+
+    An array is (address, dtype, strides in bytes over the shape, whether memory after it may be read). A step is (name or None for a copy,
+    dtype of its loop, masks, address of the parameters or 0, inputs, dtype of the loop's result, dtype of the result, address of the
+    result or 0). Inputs are places in `arrays`, or -1 - k for the result of step k. `reduced`: (reduction, address of its result) of the
+    last step's result.
+    """
+    cdef Program program
+    cdef Extent before
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int results[MAX_STEPS]
+    cdef int slots[MAX_OPERANDS]
+    cdef const cg_kernel* kernel
+    cdef Step* step
+    cdef int d, j, k = 0, dtype, masks, out_dtype, loop_out_dtype
+    for d in range(<int>len(shape)):
+        sizes[d] = shape[d]
+    begin_program(&program, <int>len(shape), sizes)
+    program.cost = cost
+    for name, dtype, masks, params, inputs, loop_out_dtype, out_dtype, target in steps:
+        before = extent_of(&program)
+        for j, place in enumerate(inputs):
+            slots[j] = add_input(&program, arrays, results, place, dtype_of(j, masks, dtype))
+            if slots[j] == NONE:
+                break
+        if len(inputs) and slots[j] == NONE or not has_room(&program, 2):
+            cut_back(&program, &before)
+            break
+        if name is not None:
+            kernel = elementwise_kernel(name)
+            if kernel.loops[dtype] is NULL or kernel.inputs != len(inputs):
+                raise ValueError(f"{name} has no loop of {len(inputs)} inputs of dtype {dtype}")
+            step = &program.steps[program.step_count]
+            begin_map(step, kernel, dtype, <const void*>address_of(params))
+            step.masks, step.inputs = masks, <int>len(inputs)
+            for j in range(step.inputs):
+                step.slots[j] = slots[j]
+            step.slots[step.inputs] = add_block(&program, loop_out_dtype)
+            slots[0] = step.slots[step.inputs]
+            program.step_count += 1
+        if name is None or loop_out_dtype != out_dtype:
+            results[k] = add_block(&program, out_dtype)
+            add_copy(&program, slots[0], results[k])
+        else:
+            results[k] = slots[0]
+        if target:      # a slot of its own, where the same memory is read before
+            program.slots[results[k]].data = address_of(target)
+        k += 1
+    if reduced is None:
+        with nogil:
+            run_program(&program)
+        return k
+    name, target = reduced
+    if k == len(steps) and reduce_program(reduction(name), &program, results[k - 1], address_of(target)):
+        raise MemoryError("no memory for partial results")
+    return k

@@ -16,8 +16,9 @@ from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, MAX_OPERAND
 from cygrad._kernels.programs.cuts cimport Cut, begin_cut
 from cygrad._kernels.programs.planning cimport mark_needed
 from cygrad._kernels.programs.running cimport reduce_program, run_cut, run_program
-from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, add_array, add_block, add_copy, add_operand,
-                                             begin_map, begin_program, dtype_of, has_room, last_writer, output_of, strides_of)
+from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Extent, Program, Slot, Step, add_array, add_block, add_copy,
+                                             add_operand, begin_map, begin_program, cut_back, dtype_of, extent_of, has_room, last_writer,
+                                             output_of, strides_of)
 from cygrad._kernels.programs.tiles cimport choose_cut
 
 import os
@@ -75,11 +76,11 @@ cdef class Pending:
         return storage.program is <PyObject*>self and storage.slot == slot + 1
 
     cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept:
-        """Return True if a step over `count` operands of a shape can be added, with the copies that convert them."""
+        """Return True if a step over `count` operands of a shape may be added, if the program has room for their slots."""
         cdef int d
         if not self.count:
             return True
-        if self.program.ndim != ndim or self.arrays + count >= MAX_ARRAYS or not has_room(&self.program, count, count + 2):
+        if self.program.ndim != ndim or self.arrays + count >= MAX_ARRAYS or not has_room(&self.program, 2):
             return False
         for d in range(ndim):
             if self.program.shape[d] != shape[d]:
@@ -103,26 +104,44 @@ cdef class Pending:
             enlist(self)
         self.count += 1
 
-    cdef int add_value(self, const DeferredMap* map, int k, const Value* value) noexcept:
+    cdef bint add_operands(self, const DeferredMap* map, int count, const Value* values, int* slots) noexcept:
+        """Add the operands of a step, and the copies that convert them; False, and nothing is added, where there is no room."""
+        cdef Extent before = extent_of(&self.program)
         cdef Operand operand
-        cdef TensorImpl tensor
-        cdef int known = self.program.slot_count, loop_dtype = dtype_of(k, map.masks, map.dtype), slot
-        if value.tensor is NULL:
-            self.constants[known] = value.number
-            memset(operand.strides, 0, sizeof(operand.strides))
-            operand.data, operand.dtype, operand.padded = <char*>&self.constants[known], dtype_of(k, map.masks, map.number_dtype), False
-        else:
-            tensor = <TensorImpl>value.tensor
-            describe_operand(&operand, tensor, loop_dtype, self.program.ndim)
-        slot = add_operand(&self.program, operand.data, operand.dtype, loop_dtype, operand.strides, operand.padded)
-        for known in range(known, self.program.slot_count):     # a value that is converted has a slot of its own
+        cdef int k, known, loop_dtype
+        for k in range(count):
+            known, loop_dtype = self.program.slot_count, dtype_of(k, map.masks, map.dtype)
+            if values[k].tensor is NULL:
+                if known == MAX_SLOTS:
+                    cut_back(&self.program, &before)
+                    return False
+                self.constants[known] = values[k].number
+                memset(operand.strides, 0, sizeof(operand.strides))
+                operand.data, operand.dtype = <char*>&self.constants[known], dtype_of(k, map.masks, map.number_dtype)
+                operand.padded = False
+            else:
+                describe_operand(&operand, <TensorImpl>values[k].tensor, loop_dtype, self.program.ndim)
+            slots[k] = add_operand(&self.program, operand.data, operand.dtype, loop_dtype, operand.strides, operand.padded)
+            if slots[k] == NONE:
+                cut_back(&self.program, &before)
+                return False
+        if not has_room(&self.program, 2):      # the step, and a copy that rounds its result
+            cut_back(&self.program, &before)
+            return False
+        for known in range(before.slots, self.program.slot_count):
             self.owners[known] = NULL
-            if value.tensor is not NULL and self.program.slots[known].data == operand.data:
-                Py_INCREF(tensor.storage)
-                tensor.storage.marks += 1
-                self.owners[known] = <PyObject*>tensor.storage
-                self.arrays += 1
-        return slot
+            for k in range(count):
+                if values[k].tensor is not NULL and self.program.slots[known].data == (<TensorImpl>values[k].tensor).unsettled:
+                    self.own(known, (<TensorImpl>values[k].tensor).storage)
+                    break
+        return True
+
+    cdef void own(self, int slot, Storage storage) noexcept:
+        """Mark the memory that a step reads, and keep it."""
+        Py_INCREF(storage)
+        storage.marks += 1
+        self.owners[slot] = <PyObject*>storage
+        self.arrays += 1
 
     cdef void needed_steps(self, Program* compact) noexcept:
         """Copy the program without the steps whose results are dead."""
@@ -450,8 +469,10 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
         run_or_wait(pending, False)
     if not pending.count:
         begin_program(&pending.program, ndim, shape)
-    for k in range(count):
-        slots[k] = pending.add_value(map, k, &values[k])
+    if not pending.add_operands(map, count, values, slots):
+        run_or_wait(pending, False)
+        begin_program(&pending.program, ndim, shape)
+        pending.add_operands(map, count, values, slots)
     step = &pending.program.steps[pending.program.step_count]
     begin_map(step, map.kernel, map.dtype, NULL)
     step.masks, step.inputs = map.masks, count

@@ -23,7 +23,7 @@ cdef enum:
     BLOCK_BYTES = 1 << 10       # of a slot: all of them fit the first-level cache
     LONG_BLOCK_BYTES = 1 << 11  # beside traversals
     SHORT_BLOCK_BYTES = 1 << 9          # arrays that come from memory are read side by side: prefetchers follow that; beside other blocks
-    # A thread's stack may have no more than 128 KiB, of which a reduction takes the half: blocks of steps alone are few.
+    # A thread of musl has 128 KiB of stack, of which a reduction takes 75 and this 37.
     MEMORY = (MAX_STEPS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + 2 * PADDING)
               + MAX_LAID * (2 * SHORT_BLOCK_BYTES + PADDING))
 
@@ -134,7 +134,7 @@ cdef bint blocks_cross(const Pass* part, int border) noexcept nogil:
 cdef struct Run:
     const Pass* part
     intptr_t length                     # elements of a block
-    intptr_t slot_bytes                 # of a block, and of the bytes that loops may run over its end
+    intptr_t slot_bytes                 # of a block, and of the memory after it, which loops may write
     char* free_block
     char* data[MAX_SLOTS + MAX_REPEATED]        # of a block's elements, by slot; then blocks of numbers
     char* targets[MAX_SLOTS]            # where they go from there, or NULL
@@ -257,7 +257,7 @@ cdef void place_operands(Run* run, intptr_t start) noexcept nogil:
 
 cdef void place_results(Run* run, char* block) noexcept nogil:
     """Give steps their blocks. Streamed results are in no cache: an output that later steps read is made in a block, and copied; so is
-    one that is converted. Decide which arrays are fetched."""
+    a converted one. Inputs that come from memory are fetched."""
     cdef const Pass* part = run.part
     cdef const Program* program = part.program
     cdef bint far = part.stream and part.last - part.first > 1
@@ -299,7 +299,7 @@ cdef void choose_streams(Run* run) noexcept nogil:
 
 
 cdef void copy_tails(Run* run, intptr_t n) noexcept nogil:
-    """Copy the last elements of arrays to where vector mathematics may run over the end."""
+    """Copy the last elements of arrays into blocks, whose ends vector mathematics may run over."""
     cdef int k, size
     cdef char* block
     cdef intptr_t i

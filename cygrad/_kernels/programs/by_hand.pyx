@@ -5,16 +5,16 @@ from libc.stdint cimport intptr_t, uintptr_t
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, cg_kernel, elementwise_kernel
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.programs.running cimport reduce_program, run_program
-from cygrad._kernels.programs.steps cimport (MAX_STEPS, Program, Step, add_block, add_copy, add_operand, begin_map,
-                                             begin_program, dtype_of, has_room, read_as)
+from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, Step, add_block, add_copy, add_operand, begin_map,
+                                             begin_program, cut_back, dtype_of, extent_of, has_room, read_as)
 
 
 cdef inline char* address_of(object number) except? NULL:
     return <char*><uintptr_t>number
 
 
-cdef int add_input(Program* program, tuple arrays, const int* results, int place, int dtype) except -1:
-    """Return the slot of an array, or (-1 and below) of the result of a step, in the dtype of a loop."""
+cdef int add_input(Program* program, tuple arrays, const int* results, int place, int dtype) except -2:
+    """Return the slot of an array, or (-1 and below) of the result of a step, in the dtype of a loop; NONE where there is no room."""
     cdef intptr_t strides[MAX_DIMS]
     cdef int d
     if place < 0:
@@ -26,7 +26,7 @@ cdef int add_input(Program* program, tuple arrays, const int* results, int place
 
 
 def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None, int cost=0, tuple reduced=None):
-    """Run steps as one program; False if it has no room for them.
+    """Run steps as one program, as many as it has room for, and return how many. A reduction needs room for all, else nothing runs.
 
     An array is (address, dtype, strides in bytes over the shape, whether memory after it may be read). A step is (name or None for a copy,
     dtype of its loop, masks, address of the parameters or 0, inputs, dtype of the loop's result, dtype of the result, address of the
@@ -34,6 +34,7 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
     last step's result.
     """
     cdef Program program
+    cdef Extent before
     cdef intptr_t sizes[MAX_DIMS]
     cdef int results[MAX_STEPS]
     cdef int slots[MAX_OPERANDS]
@@ -45,10 +46,14 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
     begin_program(&program, <int>len(shape), sizes)
     program.cost = cost
     for name, dtype, masks, params, inputs, loop_out_dtype, out_dtype, target in steps:
-        if not has_room(&program, len(inputs), 2 + len(inputs)):
-            return False
+        before = extent_of(&program)
         for j, place in enumerate(inputs):
             slots[j] = add_input(&program, arrays, results, place, dtype_of(j, masks, dtype))
+            if slots[j] == NONE:
+                break
+        if len(inputs) and slots[j] == NONE or not has_room(&program, 2):
+            cut_back(&program, &before)
+            break
         if name is not None:
             kernel = elementwise_kernel(name)
             if kernel.loops[dtype] is NULL or kernel.inputs != len(inputs):
@@ -72,8 +77,8 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
     if reduced is None:
         with nogil:
             run_program(&program)
-        return True
+        return k
     name, target = reduced
-    if reduce_program(reduction(name), &program, results[k - 1], address_of(target)):
+    if k == len(steps) and reduce_program(reduction(name), &program, results[k - 1], address_of(target)):
         raise MemoryError("no memory for partial results")
-    return True
+    return k

@@ -6,7 +6,7 @@ one number everywhere, or have a geometry: byte strides of their own over the di
 Makers see to it that
 - an array that is written is new memory or read before in the same places, is padded, and overlaps no operand of another geometry;
 - the memory of arrays and numbers stays where it is until the program has run;
-- there is room: they ask `has_room` before they add.
+- there is room for steps: they ask `has_room`. An operand without room is NONE; `cut_back` takes back operands and steps before it.
 """
 from libc.stdint cimport intptr_t
 
@@ -16,8 +16,8 @@ from cygrad._kernels.drivers.reduction cimport cg_reduction
 cdef enum:
     MAX_STEPS = 16
     MAX_SLOTS = 48
-    MAX_GEOMETRIES = 8
-    MAX_LAID = 8            # arrays that are read by a traversal
+    MAX_GEOMETRIES = 6
+    MAX_LAID = 6            # arrays that are read by a traversal
     MAX_REPEATED = 12       # numbers, and arrays of which loops may not read the memory after the end: each may take a block
     PARTS = 8               # the bit of the first operand that is real beside complex numbers
     NONE = -1               # in place of a slot or a step
@@ -35,12 +35,12 @@ cdef struct Slot:
     bint reduced            # of size 1 in the reduced dims
     bint padded             # 64 bytes may be read after its end
 
-# A step without kernel and reduction copies its input into the dtype of its output. It reads the output of an earlier step, or an array.
+# A step without kernel and reduction copies its input into the dtype of its output.
 cdef struct Step:
     const cg_kernel* kernel         # of a map, else NULL
     const cg_reduction* reduction
     const void* params
-    int dtype                       # of the loop; of a copy: that it reads
+    int dtype                       # of the loop; a copy reads it
     int masks                       # inputs that are read as bool (bits), and from bit PARTS on as real numbers
     int inputs
     int slots[MAX_OPERANDS]         # of the inputs, then of the output
@@ -57,19 +57,25 @@ cdef struct Program:
     Slot slots[MAX_SLOTS]
     Step steps[MAX_STEPS]
 
+# How far a program is filled.
+cdef struct Extent:
+    int slots, steps, geometries, laid, repeated
+
 # An empty program over some dims.
 cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexcept nogil
-# There is room for so many more operands, and steps with their outputs.
-cdef bint has_room(const Program* program, int operands, int steps) noexcept nogil
+# There is room for so many more steps with their outputs.
+cdef bint has_room(const Program* program, int steps) noexcept nogil
+cdef Extent extent_of(const Program* program) noexcept nogil
+cdef void cut_back(Program* program, const Extent* extent) noexcept nogil
 # A map without masks, whose slots follow.
 cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* params) noexcept nogil
 # The slot of an output that has no memory yet.
 cdef int add_block(Program* program, int dtype) noexcept nogil
-# The slot of a dense, padded array, or of a number, of the dtype of loops.
+# The slot of a dense, padded array, or of a number that loops take in place, of the dtype of loops.
 cdef int add_array(Program* program, char* data, int dtype, bint number) noexcept nogil
-# The slot of an array with any byte strides over the dims of the program, which loops read in a dtype.
+# The slot of an array with any byte strides over the dims of the program, which loops read in a dtype, and numbers are repeated; or NONE.
 cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil
-# The slot of the same values in another dtype, by a step more where a step has computed them.
+# The slot of the same values in another dtype, by a step more where a step has computed them; or NONE.
 cdef int read_as(Program* program, int slot, int dtype) noexcept nogil
 # A step that copies a slot into another one.
 cdef void add_copy(Program* program, int source, int target) noexcept nogil

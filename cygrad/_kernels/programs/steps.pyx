@@ -15,10 +15,20 @@ cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexc
         program.total *= shape[d]
 
 
-cdef bint has_room(const Program* program, int operands, int steps) noexcept nogil:
-    return (program.step_count + steps <= MAX_STEPS and program.slot_count + operands + steps <= MAX_SLOTS
-            and program.geometry_count + operands <= MAX_GEOMETRIES and program.laid_count + operands <= MAX_LAID
-            and program.repeated_count + operands <= MAX_REPEATED)
+cdef bint has_room(const Program* program, int steps) noexcept nogil:
+    return program.step_count + steps <= MAX_STEPS and program.slot_count + steps <= MAX_SLOTS
+
+
+cdef Extent extent_of(const Program* program) noexcept nogil:
+    cdef Extent extent
+    extent.slots, extent.steps, extent.geometries = program.slot_count, program.step_count, program.geometry_count
+    extent.laid, extent.repeated = program.laid_count, program.repeated_count
+    return extent
+
+
+cdef void cut_back(Program* program, const Extent* extent) noexcept nogil:
+    program.slot_count, program.step_count, program.geometry_count = extent.slots, extent.steps, extent.geometries
+    program.laid_count, program.repeated_count = extent.laid, extent.repeated
 
 
 cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* params) noexcept nogil:
@@ -36,7 +46,7 @@ cdef int last_writer(const Program* program, int slot, int first, int last) noex
 
 # ----- Slots -----
 cdef int add_slot(Program* program, const Slot* added) noexcept nogil:
-    """Return the slot that is like another one, which is added if there is none."""
+    """Return the slot that is like another one, which is added if there is none; NONE where there is no room."""
     cdef const Slot* slot
     cdef int k
     for k in range(program.slot_count if added.data is not NULL else 0):
@@ -44,6 +54,8 @@ cdef int add_slot(Program* program, const Slot* added) noexcept nogil:
         if (slot.data == added.data and slot.number == added.number and slot.dtype == added.dtype
                 and slot.loop_dtype == added.loop_dtype and slot.geometry == added.geometry):
             return k
+    if program.slot_count == MAX_SLOTS or program.laid_count + is_laid(added) > MAX_LAID:
+        return NONE
     program.slots[program.slot_count] = added[0]
     program.laid_count += is_laid(added)
     program.repeated_count += added.number or not added.padded
@@ -85,7 +97,10 @@ cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, co
     slot.number, slot.loop_dtype = is_number, loop_dtype
     if not is_number and not is_dense:
         slot.geometry = add_geometry(program, &geometry)
-    return add_slot(program, &slot)
+        if slot.geometry == NONE:
+            return NONE
+    k = add_slot(program, &slot)
+    return NONE if program.repeated_count > MAX_REPEATED and (is_number or not padded) else k
 
 
 cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil:
@@ -93,6 +108,8 @@ cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil
     for k in range(program.geometry_count):
         if not memcmp(&program.geometries[k], geometry, program.ndim * sizeof(intptr_t)):
             return k
+    if program.geometry_count == MAX_GEOMETRIES:
+        return NONE
     memcpy(&program.geometries[program.geometry_count], geometry, program.ndim * sizeof(intptr_t))
     program.geometry_count += 1
     return program.geometry_count - 1
@@ -112,6 +129,8 @@ cdef int read_as(Program* program, int slot, int dtype) noexcept nogil:
         if step.kernel is NULL and step.reduction is NULL and step.slots[0] == slot:
             if program.slots[step.slots[1]].dtype == dtype and last_writer(program, step.slots[1], k, program.step_count) == k:
                 return step.slots[1]
+    if not has_room(program, 1):
+        return NONE
     k = add_block(program, dtype)
     add_copy(program, slot, k)
     return k

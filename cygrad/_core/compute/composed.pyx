@@ -5,7 +5,7 @@ from libc.stdint cimport intptr_t
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, new_address, value_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, REQUIRES_GRAD, SPECIAL, TensorImpl, VIEW, empty, needs_grad, new_address, value_address
 from cygrad._core.levels.observers cimport profiling_threads, special_tensors
 from cygrad._core.memory.sizes cimport wrap_dim
 from cygrad._core.operands.operands cimport RELEASE_GIL, is_one_number, shape_is
@@ -135,7 +135,11 @@ cdef class Tiled:
 
     def __call__(self, *arguments):
         cdef TensorImpl result = self.by_tiles(arguments)
-        return self.step_by_step(*arguments) if result is None else result
+        if result is None:
+            result = self.step_by_step(*arguments)
+            if not result.flags & (REQUIRES_GRAD | VIEW | SPECIAL):
+                result.storage.version = 0      # no node has seen the steps in place
+        return result
 
     cdef TensorImpl by_tiles(self, tuple arguments):
         """Compute by tiles; None if a tensor is special, the call is recorded, or operands are not floats of one shape."""

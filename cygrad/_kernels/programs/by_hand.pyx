@@ -40,7 +40,7 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
     cdef int slots[MAX_OPERANDS]
     cdef const cg_kernel* kernel
     cdef Step* step
-    cdef int d, j, k = 0, dtype, masks, out_dtype, loop_out_dtype
+    cdef int d, j = 0, k = 0, dtype, masks, out_dtype, loop_out_dtype
     for d in range(<int>len(shape)):
         sizes[d] = shape[d]
     begin_program(&program, <int>len(shape), sizes)

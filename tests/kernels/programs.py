@@ -52,7 +52,7 @@ def tensor_of(array, name):
 
 
 def array_of(tensor):
-    """Return the elements of a tensor, those of bfloat16 as float32."""
+    """Return the elements of a tensor; elements of bfloat16 as float32."""
     return (tensor.float() if tensor.dtype == cg.bfloat16 else tensor).numpy()
 
 

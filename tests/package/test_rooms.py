@@ -159,3 +159,20 @@ def test_the_address_of_elements_has_one_door():
     """A read of memory before pending results are computed would read old values: address() computes them."""
     seen = {f"{path.parent.name}/{path.name}" for path in SOURCES if re.search(r"\bunsettled\b", path.read_text())}
     assert seen == SEE_UNSETTLED
+
+
+def test_the_page_lists_all_that_touch_memory():
+    """By the function that they ask for an address: kernels announce their operands and results, others look, or give memory away."""
+    text = (ROOT / "docs" / "design" / "programs.md").read_text()
+    drawn_callers, there, names = {}, {}, []
+    for line in re.findall(r"^\| [^|]+ \| `\w*address`.*$|^\| \| \| .*$", text, re.M):
+        names = re.findall(r"`(\w*address)`", line.split("|")[2]) or names
+        for name in names:
+            drawn_callers.setdefault(name, set()).update(re.findall(r"\w+", line.split("|")[3]))
+    for path in SOURCES:
+        for name in set(re.findall(r"\b((?:value_|new_|look_|export_)?address)\(", path.read_text())):
+            if path.name != "tensor.pxd":
+                there.setdefault(name, set()).add(path.stem)
+    groups = ("address", "value_address", "new_address"), ("look_address",), ("export_address",)
+    together = {name: set().union(*(there[other] for other in group)) for group in groups for name in group}
+    assert drawn_callers == together

@@ -5,7 +5,7 @@ from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, new_address, value_address
+from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, look_address, new_address, value_address
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
@@ -107,17 +107,17 @@ def first_failure(TensorImpl results not None, int dims=0):
     """Return which item of a batch, each of so many dims, is the first to have a number other than 0, or NaN; None: none has."""
     cdef intptr_t each = 1, k
     cdef int d
-    cdef char* values = value_address(results)
+    cdef const char* values = look_address(results)
     for d in range(results.ndim - dims, results.ndim):
         each *= results.sizes[d]
     for k in range(results.count):
         if results.dtype_nr == CG_FLOAT64:
-            if (<double*>values)[k] == (<double*>values)[k]:
+            if (<const double*>values)[k] == (<double*>values)[k]:
                 continue
         elif results.dtype_nr == CG_FLOAT32:
-            if (<float*>values)[k] == (<float*>values)[k]:
+            if (<const float*>values)[k] == (<float*>values)[k]:
                 continue
-        elif not (<int*>values)[k]:
+        elif not (<const int*>values)[k]:
             continue
         return k // each
     return None
@@ -154,15 +154,15 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
     cdef int batch = matrices.ndim - 2, d, parts = 1 + cg_is_complex[matrices.dtype_nr]
     cdef intptr_t* sizes = &matrices.sizes[batch]
     cdef intptr_t* strides = &matrices.strides[batch]
-    cdef char* data = value_address(matrices)
+    cdef const char* data = look_address(matrices)
     cdef bint is_nonfinite
     for d in range(batch):
         count, index[d] = count * matrices.sizes[d], 0
     for number in range(count):
         if cg_real[matrices.dtype_nr] == CG_FLOAT64:
-            is_nonfinite = not is_finite[double](<double*>data + offset * parts, sizes, strides, parts, triangle)
+            is_nonfinite = not is_finite[double](<const double*>data + offset * parts, sizes, strides, parts, triangle)
         else:
-            is_nonfinite = not is_finite[float](<float*>data + offset * parts, sizes, strides, parts, triangle)
+            is_nonfinite = not is_finite[float](<const float*>data + offset * parts, sizes, strides, parts, triangle)
         if is_nonfinite:
             return number
         d = batch - 1

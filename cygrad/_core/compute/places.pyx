@@ -2,7 +2,7 @@
 """Elements at places along a dim (see places.pxd for the contract)."""
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, value_address, view_of, zero
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, look_address, value_address, view_of, zero
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.arrays cimport tensor_of_array
 from cygrad._core.operands.operands cimport copy_into, copy_of
@@ -107,7 +107,7 @@ cdef TensorImpl vector_of(TensorImpl tensor):
 cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size):
     """Return an index as a row-major tensor of int64; RuntimeError for a place outside of a dim."""
     cdef TensorImpl places = dense(index, CG_INT64)
-    cdef const int64_t* numbers = <const int64_t*>value_address(places)
+    cdef const int64_t* numbers = <const int64_t*>look_address(places)
     cdef intptr_t k
     cdef bint outside = False
     for k in range(places.count):      # without a branch, as nearly all are inside

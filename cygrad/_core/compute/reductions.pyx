@@ -8,7 +8,7 @@ from libc.string cimport memset
 from cygrad._core.compute.contraction cimport contract
 from cygrad._core.programs.deferred cimport reduce_pending
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, shallow_copy, stand_alone, value_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, new_address, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, fill_target, is_dense,
@@ -71,7 +71,7 @@ cdef tuple reduction_params(RuleOp rule, TensorImpl x, tuple dims, intptr_t coun
 
 cdef bint holds_nan(TensorImpl x) noexcept:
     """Say whether there is a NaN among the elements of a result that was just computed."""
-    cdef const char* data = new_address(x)
+    cdef const char* data = look_address(x)
     cdef double element
     cdef intptr_t i
     if not cg_is_floating_point[x.dtype_nr]:

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, intptr_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport strcmp
 
-from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, new_tensor
+from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, export_address, new_tensor
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, unexpose
 from cygrad._core.operands.arrays cimport fix_strides
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -96,7 +96,7 @@ cdef void delete_unconsumed(object capsule) noexcept:
 
 cdef void fill_description(TensorImpl tensor, int code, Exported* exported, DLTensor* described) noexcept:
     cdef int d
-    described.data = address(tensor) if tensor.count else NULL
+    described.data = export_address(tensor) if tensor.count else NULL
     described.device.device_type, described.device.device_id = DLPACK_CPU, 0
     described.ndim, described.byte_offset = tensor.ndim, 0
     described.dtype.code, described.dtype.bits, described.dtype.lanes = code, 8 * cg_itemsize[tensor.dtype_nr], 1

@@ -72,6 +72,14 @@ cdef inline char* value_address(TensorImpl tensor) noexcept:
     settle_value(tensor.storage)
     return tensor.unsettled
 
+cdef inline const char* look_address(TensorImpl tensor) noexcept:
+    """Return where the first element is: for code that decides by the values, which no kernel computes from."""
+    return value_address(tensor)
+
+cdef inline char* export_address(TensorImpl tensor) noexcept:
+    """Return where the first element is: for other libraries, which read and write there when they like (see `expose`)."""
+    return address(tensor)
+
 cdef inline char* new_address(TensorImpl tensor) noexcept:
     """Return where the first element is of a tensor that was just made, or settled: no pending program has its memory."""
     return tensor.unsettled

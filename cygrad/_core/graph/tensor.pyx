@@ -396,7 +396,7 @@ cdef class TensorImpl:
             raise MemoryError()
         for d in range(self.ndim):
             strides[d], strides[self.ndim + d] = self.strides[d] * itemsize, self.sizes[d]
-        buffer.buf, buffer.len, buffer.itemsize = address(self), self.count * itemsize, itemsize
+        buffer.buf, buffer.len, buffer.itemsize = export_address(self), self.count * itemsize, itemsize
         buffer.readonly, buffer.ndim, buffer.suboffsets, buffer.internal = self.storage.readonly, self.ndim, NULL, strides
         buffer.format = PyBytes_AS_STRING((<DType>dtypes[self.dtype_nr]).buffer_code) if flags & PyBUF_FORMAT else NULL
         buffer.shape = strides + self.ndim if flags & PyBUF_ND else NULL

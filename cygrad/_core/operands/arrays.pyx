@@ -3,7 +3,7 @@ cimport cython
 cimport numpy
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, address, new_tensor
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, export_address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of, cg_real
@@ -97,7 +97,7 @@ cdef object array_as(TensorImpl tensor, int type):
     export = Export.__new__(Export)
     expose(tensor.storage)
     export.storage = tensor.storage
-    array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type, strides, address(tensor), 0, flags, None)
+    array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type, strides, export_address(tensor), 0, flags, None)
     numpy.set_array_base(array, export)
     return array
 

@@ -379,8 +379,10 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     if len(origins) != len(targets):
         raise RuntimeError(f"{movedim.__name__}: Invalid source or destination dims: source ({list(origins)} dims) should contain the same "
                            f"number of dims as destination ({list(targets)} dims)")
-    froms, tos = (normalized_dims(dims, input.ndim) if dims else () for dims in (origins, targets))
-    for name, dims, operands in (("source", froms, origins), ("destination", tos, targets)) if len(origins) > 1 else ():
+    if not origins:
+        return input.permute(tuple(range(input.ndim)))
+    froms, tos = normalized_dims(origins, input.ndim), normalized_dims(targets, input.ndim)
+    for name, dims, operands in (("source", froms, origins), ("destination", tos, targets)):
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"{movedim.__name__}: repeated dim in `{name}` ({list(operands)})")
     order = [dim for dim in range(input.ndim) if dim not in froms]

@@ -7,7 +7,7 @@ from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differenti
 def plain_weights(tuple outputs not None, tuple gradients not None):
     """Return the weights of outputs that are tensors: those that are given in their shape and dtype, and 1 of a 0-d one without.
 
-    None where one is of another kind: code in Python reads them all then, and refuses what is wrong.
+    None where one is of another kind: code in Python reads them all then, with torch's errors.
     """
     cdef TensorImpl output
     cdef Value value

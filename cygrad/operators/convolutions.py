@@ -81,7 +81,8 @@ def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, 
 
 def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     """Return the products of windows with kernels, (examples, channels, *count)."""
-    (channels, *_), groups, kernel, (examples, own, *_) = w.shape, steps.groups, w.shape[2:], x.shape
+    shape, sizes, groups = w.shape, x.shape, steps.groups
+    channels, kernel, examples, own = shape[0], shape[2:], sizes[0], sizes[1]
     matrix = w.flatten(1)
     if groups == 1 and _is_one_block(examples, own, kernel, count):
         product = matrix @ columns_of(x, steps, kernel, count, True)
@@ -99,8 +100,8 @@ def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
 
 def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     """Return the sums of products of windows with results, (channels of y, channels of a group, *kernel)."""
-    (examples, channels, *_), own, count = y.shape, x.shape[1], y.shape[2:]
-    groups, result = steps.groups, None
+    sizes, own, groups, result = y.shape, x.shape[1], steps.groups, None
+    examples, channels, count = sizes[0], sizes[1], sizes[2:]
     if groups == 1 and y.numel() and _is_one_block(examples, own, kernel, count):
         rows = (y if examples == 1 else y.transpose(0, 1)).reshape(channels, -1)
         return (rows @ columns_of(x, steps, kernel, count, True).mT).reshape(channels, own, *kernel)
@@ -117,7 +118,8 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
 
 def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    (own, channels, *_), kernel, groups = w.shape, w.shape[2:], steps.groups
+    shape, groups = w.shape, steps.groups
+    own, channels, kernel = shape[0], shape[1], shape[2:]
     if max(steps.stride) == 1 and own <= FEWER * groups * channels and y.numel() >= SMALL:
         return _gathered(y, w, steps, sizes)
     examples, places = y.shape[0], y.shape[2:]

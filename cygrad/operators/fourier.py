@@ -77,10 +77,10 @@ HAS_LOOPS = all(isinstance(loop, np.ufunc) and (loop.nin, loop.nout) == (2, 1) a
 
 
 @lru_cache
-def _factor(size: int, norm: str, dtype: str) -> np.ndarray:
-    """Return the factor of a transform in the dtype of real numbers, as NumPy has it."""
+def _factor(size: int, norm: str, dtype: str) -> Any:
+    """Return the factor of a transform in the dtype of real numbers, as NumPy has it: beside the integer 1 it uses the loop of float64."""
     if norm == "backward":
-        return np.ones((), dtype)
+        return 1
     divisor: Any = size if norm == "forward" else np.sqrt(size, dtype=dtype)
     return np.asarray(np.reciprocal(divisor, dtype=dtype))
 

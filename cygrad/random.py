@@ -11,10 +11,11 @@ import numpy as np
 
 from cygrad._core.entry.operator_object import LazySignature
 from cygrad._core.levels.batches import batched_level
+from cygrad._core.memory.sizes import size_from_arguments
 from cygrad._core.operands.arrays import to_array
 from cygrad._imports import at_first_use
 from cygrad.data import sampling
-from cygrad.data.creation import int64, size_from_arguments
+from cygrad.data.creation import int64
 from cygrad.generator import Generator as Generator
 from cygrad.generator import default_generator as _default_generator
 from cygrad.generator import get_rng_state as get_rng_state

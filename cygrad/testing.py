@@ -15,8 +15,9 @@ import numpy as np
 
 from cygrad import random
 from cygrad._core.levels.overrides import overrides_off
+from cygrad._core.memory.sizes import size_from_arguments
 from cygrad._core.memory.storage import DType, dtype_by_name, resolve_dtype
-from cygrad.data.creation import as_tensor, finished, size_from_arguments
+from cygrad.data.creation import as_tensor, finished
 from cygrad.data.limits import finfo, iinfo, promote_types
 from cygrad.device import resolve_device
 from cygrad.operators.comparison import isclose

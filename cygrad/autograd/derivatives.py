@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cygrad._core.engine.backward import run_address, run_backward, run_depth
+from cygrad._core.engine.weights import plain_weights
 from cygrad._core.graph.node import Node
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level, special_tensors
@@ -61,6 +62,9 @@ def _described(output: Any) -> tuple[Any, Any]:
 def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) -> tuple[Any, ...]:
     """Check the weights of the outputs and make weights of scalars that have none."""
     gradients = (None,) * len(outputs) if gradients is None else _items(gradients)
+    plain = None if batched else plain_weights(outputs, gradients)
+    if plain is not None:
+        return plain
     weights: list[Any] = []
     for number, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
         shape, dtype = _described(output)

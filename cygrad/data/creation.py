@@ -15,7 +15,7 @@ from cygrad._core.exchange.aliases import strided
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
-from cygrad._core.memory.sizes import extent_of_strides, index_argument
+from cygrad._core.memory.sizes import extent_of_strides, index_argument, size_from_arguments
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.operands.arrays import from_array, from_bits, type_of_bits
 from cygrad._core.operands.operands import checked_out, common_dtype
@@ -35,22 +35,6 @@ __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_strided", "eye", "f
            "triu_indices", "zeros"]
 
 int64 = dtype_by_name["int64"]
-
-
-def size_from_arguments(arguments: tuple[Any, ...], function: str = "size") -> tuple[int, ...]:
-    """Return sizes given as one sequence or as several ints; TypeError, naming the function, for anything else.
-
-    >>> size_from_arguments((2, 3)), size_from_arguments(([2, 3],))
-    ((2, 3), (2, 3))
-    """
-    sizes = tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], tuple | list) else arguments
-    if not arguments:
-        raise TypeError(f"{function}() received an invalid combination of arguments - got (), but expected (tuple of ints size)")
-    for position, size in enumerate(sizes):
-        if not hasattr(size, "__index__") or isinstance(size, bool):
-            raise TypeError(f"{function}(): argument 'size' (position 1) must be tuple of ints, but found element of type "
-                            f"{type(size).__name__} at pos {position}")
-    return tuple(size.__index__() for size in sizes)
 
 
 def out_tensor(out: Any) -> Any:
@@ -263,11 +247,13 @@ def _constant(name: str, value: float | None, doc: str) -> Factory:
     def factory(*sizes: Any, dtype: DTypeLike | None = None, device: str | Device | None = None, requires_grad: bool = False,
                 out: Tensor | None = None, layout: Layout | None = None, pin_memory: bool = False, memory_format: Any = None,
                 **keywords: Any) -> Any:
-        shape = _shape_of(name, sizes, keywords)
+        shape = _shape_of(name, sizes, keywords) if keywords else size_from_arguments(sizes, name)
         if keywords:
             raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(keywords))!r}")
-        resolve_device(device)
-        check_layout(name, layout)
+        if device is not None:
+            resolve_device(device)
+        if layout is not None:
+            check_layout(name, layout)
         if out is not None:
             if tuple(out_tensor(out).shape) != tuple(shape):
                 raise RuntimeError(f"out= has shape {list(out.shape)}, but {list(shape)} was asked for")

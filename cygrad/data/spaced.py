@@ -11,9 +11,9 @@ import numpy as np
 from cygrad._core.compute.creation import arange_into, empty_tensor
 from cygrad._core.compute.creation import scalar_tensor as tensor_of_number
 from cygrad._core.memory.formats import check_layout
-from cygrad._core.memory.sizes import index_argument
+from cygrad._core.memory.sizes import index_argument, size_from_arguments
 from cygrad._core.memory.storage import get_default_dtype, resolve_dtype
-from cygrad.data.creation import dtype_of_result, empty_strided, finished, placed, size_from_arguments, spaced
+from cygrad.data.creation import dtype_of_result, empty_strided, finished, placed, spaced
 from cygrad.device import resolve_device
 
 if TYPE_CHECKING:

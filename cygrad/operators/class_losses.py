@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.compute.dispatch import ops as rows
+from cygrad._core.compute.places import changed_at, elements_at
+from cygrad._core.entry.special import over_tensors
+from cygrad._core.operands.arrays import first_outside, to_array
 from cygrad.operators._language.arguments import all_examples, check_kinds
-from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.batches import entered
+from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.loss_reduction import read_reduction, reduced
 from cygrad.operators._language.narrow_floats import in_loops, rounded_once
+from cygrad.operators._language.tangents import first_linear
 from cygrad.operators._language.tiled import tiled
 from cygrad.operators.exponentials import _softmax_gradient, log_softmax
 from cygrad.ops.dtypes import DTYPES, NUMBER
@@ -30,7 +36,7 @@ def _title(tensor: Tensor) -> str:
 def _has_ignored(target: Tensor, count: int, ignore_index: int) -> bool:
     """Say whether a class is ignored; IndexError for one that does not exist."""
     classes = all_examples(target)
-    if not classes.numel() or classes.amin().item() >= 0 and classes.amax().item() < count and not 0 <= ignore_index < count:
+    if not 0 <= ignore_index < count and first_outside(to_array(classes), 0, count) is None:
         return False
     ignored = classes == ignore_index
     _check_range(classes.masked_select(~ignored), 0, count, IndexError, "Target {} is out of bounds. There are {} classes")
@@ -51,9 +57,9 @@ def _check_classes(operator: Any, input: Tensor, target: Tensor, weight: Tensor 
     if input.ndim == 1:
         if target.ndim > 1 or target.numel() != 1:
             raise ValueError(f"Expected target of one class for the scores of one sample, got {list(target.shape)}")
-    elif not target.ndim or len(target) != len(input):
+    elif not target.ndim or target.shape[0] != input.shape[0]:
         raise ValueError(f"Expected input batch_size ({len(input)}) to match target batch_size ({len(target) if target.ndim else 1}).")
-    elif tuple(target.shape[1:]) != tuple(input.shape[2:]):
+    elif target.shape[1:] != input.shape[2:]:
         if input.ndim == 2:
             raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: the target has {list(target.shape)}")
         raise RuntimeError(f"Expected target size {[len(input), *input.shape[2:]]}, got {list(target.shape)}")
@@ -63,17 +69,37 @@ def _check_classes(operator: Any, input: Tensor, target: Tensor, weight: Tensor 
 
 
 def _check_weight(input: Tensor, weight: Tensor | None) -> None:
+    if weight is None:
+        return
     count = input.shape[min(1, input.ndim - 1)]
-    if weight is not None and tuple(weight.shape) != (count,):
+    if tuple(weight.shape) != (count,):
         raise RuntimeError(f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of shape: "
                            f"{list(weight.shape)}")
-    if weight is not None and weight.dtype != input.dtype:
+    if weight.dtype != input.dtype:
         raise RuntimeError(f"expected scalar type {_title(input)} but found {_title(weight)}: the weight has the dtype of the input")
 
 
-def _at_classes(scores: Tensor, target: Tensor) -> Tensor:
+def _samples_together(level: Any, operator: Any, *arguments: Any) -> Tensor:
+    """Apply an operator to the samples of all examples at once."""
+    arguments = entered(level, arguments)
+    sizes = tuple(arguments[0].shape[:2])
+    return level.leave(operator(*over_tensors(lambda tensor: tensor.flatten(0, 1), arguments)).unflatten(0, sizes))
+
+
+@operator(dinput=lambda g, target, input_shape: g._to_classes(target, input_shape[1]), dtarget=None, tangent=first_linear,
+          batch=_samples_together)
+def _at_classes(input: Tensor, target: Tensor) -> Tensor:
     """Return the score of each sample's class."""
-    return scores.gather(1, target.unsqueeze(1)).squeeze(1)
+    return recorded(_at_classes, (input, target), elements_at(input, 1, target.detach().unsqueeze(1)).squeeze(1))
+
+
+@operator(dinput=lambda g, target: g._at_classes(target), dtarget=None, tangent=first_linear, batch=_samples_together)
+def _to_classes(input: Tensor, target: Tensor, count: int) -> Tensor:
+    """Return scores that are 0 except for each sample's class: the transpose of `_at_classes`."""
+    samples, *places = target.shape
+    result = fill_value(empty_tensor((samples, count, *places), input.dtype), 0)
+    changed_at(result, 1, target.detach().unsqueeze(1), input.detach().unsqueeze(1), False)
+    return recorded(_to_classes, (input, target), result)
 
 
 # ----- Cross entropy -----
@@ -87,24 +113,15 @@ def _times_softmax(g: Tensor, x: Tensor, largest: Tensor, logarithm: Tensor, dim
     return (x - largest - logarithm).exp_().mul_(g)
 
 
-def _samples_together(level: Any, operator: Any, scores: Tensor, *others: Tensor) -> Tensor:
-    """Apply an operator to the samples of all examples at once."""
-    tensors = [level.enter(tensor) for tensor in (scores, *others)]
-    sizes = tuple(tensors[0].shape[:2])
-    return level.leave(operator(*(tensor.flatten(0, 1) for tensor in tensors)).unflatten(0, sizes))
-
-
 @operator(dlosses=lambda g, scores, target: (g * scores.softmax(1)).sum(1) - _at_classes(g, target),
           dscores=lambda g, losses, scores: _softmax_gradient(g * losses.unsqueeze(1), scores.softmax(1), 1),
           dtarget=None, dlargest=None, dlogarithm=None, batch=_samples_together)
 def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, largest: Tensor, logarithm: Tensor) -> Tensor:
     """Return the gradient of losses, times numbers: softmax(scores), less 1 at the class of each sample."""
-    def compute() -> Tensor:
-        factors = losses.detach().unsqueeze(1)
-        result = _times_softmax(factors, scores.detach().contiguous(), largest, logarithm, 1)
-        return result.scatter_add_(1, target.unsqueeze(1), -factors)
-
-    return recorded(_softmax_loss_gradient, (losses, scores, target, largest, logarithm), unrecorded(compute))
+    factors = losses.detach().unsqueeze(1)
+    result = _times_softmax(factors, scores.detach().contiguous(), largest, logarithm, 1)
+    changed_at(result, 1, target.unsqueeze(1), -factors, True)
+    return recorded(_softmax_loss_gradient, (losses, scores, target, largest, logarithm), result)
 
 
 @operator(dinput=lambda g, input, target, largest, logarithm: g._softmax_loss_gradient(input, target, largest, logarithm), dtarget=None,
@@ -115,13 +132,10 @@ def _softmax_loss(input: Tensor, target: Tensor) -> Tensor:
     if not x.numel():
         return _at_classes(input, target)
 
-    def compute() -> tuple[Tensor, Tensor, Tensor]:
-        largest = x.amax(1, keepdim=True)
-        logarithm = _logarithm_of_sum(x.contiguous(), largest, 1)
-        return largest, logarithm, logarithm.squeeze(1).sub(_at_classes(x, target).sub_(largest.squeeze(1)))
-
-    largest, logarithm, loss = unrecorded(compute)
-    return recorded(_softmax_loss, (input, target), loss, largest=largest, logarithm=logarithm)
+    largest = x.amax(1, keepdim=True)
+    logarithm = _logarithm_of_sum(x.contiguous(), largest, 1)
+    loss = logarithm - (elements_at(x, 1, target.unsqueeze(1)) - largest)
+    return recorded(_softmax_loss, (input, target), loss.squeeze(1), largest=largest, logarithm=logarithm)
 
 
 def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, logits: bool,

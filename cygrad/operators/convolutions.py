@@ -22,7 +22,7 @@ from cygrad._core.compute.patches import added_columns, columns_of
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_operand, integers
-from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.padding import constant_pad_nd
@@ -43,7 +43,7 @@ Sizes = tuple[int, ...]
 BLOCK = 1 << 18
 # Elements of a kernel, and places, from which on transforms are quicker: measured from 1 to 8 channels, along one dim and two.
 LONG, MANY = 128, 512
-# Columns are added up, rather than gathered, where results have more channels than FEWER times the input, and so many elements.
+# Columns are gathered, rather than added up, where results have no more channels than FEWER times the input, and so many elements.
 FEWER, SMALL = 4, 1 << 10
 
 
@@ -67,6 +67,10 @@ def _blocks(size: int, examples: int, channels: int, kernel: Sizes, count: Sizes
     return tuple([Block(slice(n, n + 1), each_rows) for n in range(examples) for each_rows in rows])
 
 
+def _is_one_block(examples: int, channels: int, kernel: Sizes, count: Sizes) -> bool:
+    return examples * channels * prod(kernel) * prod(count) <= BLOCK
+
+
 def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, count: Sizes) -> Tensor:
     """Return windows as matrices: a row for each channel of a group and place in the kernel, a column for each window."""
     examples, (first, end, _) = block.examples, block.rows.indices(count[0])
@@ -77,12 +81,17 @@ def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, 
 
 def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     """Return the products of windows with kernels, (examples, channels, *count)."""
-    (channels, *rest), groups, kernel, examples = w.shape, steps.groups, w.shape[2:], len(x)
-    matrix = w.reshape(channels, prod(rest)) if groups == 1 else w.reshape(groups, channels // groups, prod(rest))
-    if examples == 1 and x.shape[1] * prod(kernel) * prod(count) <= BLOCK:
-        return (matrix @ _columns(x, Block(slice(0, 1), slice(0, count[0])), groups, steps, kernel, count)).reshape(1, channels, *count)
+    shape, sizes, groups = w.shape, x.shape, steps.groups
+    channels, kernel, examples, own = shape[0], shape[2:], sizes[0], sizes[1]
+    matrix = w.flatten(1)
+    if groups == 1 and _is_one_block(examples, own, kernel, count):
+        product = matrix @ columns_of(x, steps, kernel, count, True)
+        if examples == 1:
+            return product.reshape(1, channels, *count)
+        return product.reshape(channels, examples, *count).transpose(0, 1).contiguous()
     result = x.new_empty((examples, channels, *count))          # sizes that do not fit into memory end here
-    for block in _blocks(BLOCK, examples, x.shape[1], kernel, count) if result.numel() else ():
+    matrix = matrix if groups == 1 else matrix.reshape(groups, channels // groups, matrix.shape[1])
+    for block in _blocks(BLOCK, examples, own, kernel, count) if result.numel() else ():
         part = result[block.examples, :, block.rows]
         product = matrix @ _columns(x, block, groups, steps, kernel, count)
         part.copy_(product.reshape(channels, len(part), *part.shape[2:]).transpose(0, 1))
@@ -91,25 +100,31 @@ def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
 
 def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     """Return the sums of products of windows with results, (channels of y, channels of a group, *kernel)."""
-    examples, channels, *count = y.shape
-    groups, result = steps.groups, None
-    for block in _blocks(BLOCK, examples, x.shape[1], kernel, tuple(count)) if y.numel() else ():
-        part = y if len(y) == 1 and block.rows.stop - block.rows.start == count[0] else y[block.examples, :, block.rows]
-        own = part.transpose(0, 1).reshape(channels, part.numel() // max(channels, 1))
+    sizes, own, groups, result = y.shape, x.shape[1], steps.groups, None
+    examples, channels, count = sizes[0], sizes[1], sizes[2:]
+    if groups == 1 and y.numel() and _is_one_block(examples, own, kernel, count):
+        rows = (y if examples == 1 else y.transpose(0, 1)).reshape(channels, -1)
+        return (rows @ columns_of(x, steps, kernel, count, True).mT).reshape(channels, own, *kernel)
+    for block in _blocks(BLOCK, examples, own, kernel, count) if y.numel() else ():
+        part = y[block.examples, :, block.rows]
+        rows = part.transpose(0, 1).reshape(channels, -1)
         if groups > 1:
-            own = own.reshape(groups, channels // groups, own.shape[1])
-        product = own @ _columns(x, block, groups, steps, kernel, tuple(count)).mT
+            rows = rows.reshape(groups, channels // groups, rows.shape[1])
+        product = rows @ _columns(x, block, groups, steps, kernel, count).mT
         result = product if result is None else result.add_(product)
-    shape = (channels, x.shape[1] // groups, *kernel)
+    shape = (channels, own // groups, *kernel)
     return x.new_zeros(shape) if result is None else result.reshape(shape)
 
 
 def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    (own, channels, *_), kernel, groups = w.shape, w.shape[2:], steps.groups
-    if max(steps.stride) == 1 and (own <= FEWER * groups * channels or y.numel() < SMALL):
+    shape, groups = w.shape, steps.groups
+    own, channels, kernel = shape[0], shape[1], shape[2:]
+    if max(steps.stride) == 1 and own <= FEWER * groups * channels and y.numel() >= SMALL:
         return _gathered(y, w, steps, sizes)
     examples, places = y.shape[0], y.shape[2:]
+    if groups == 1 and _is_one_block(examples, channels, kernel, places):
+        return added_columns(w.flatten(1).mT @ y.flatten(2), steps, kernel, places, sizes)
     matrix = w.reshape(groups, own // groups, channels * prod(kernel)).mT
     values = y.reshape(examples, groups, own // groups, prod(places))
     result = y.new_empty((examples, groups * channels, *sizes))
@@ -247,7 +262,7 @@ def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...
     result = None
     if _is_spectral(weight.shape[2:], count, weight.dtype):
         result = _convolved_by_spectra(to_array(input), to_array(weight), steps, count)
-    tensor = unrecorded(lambda: _convolved(input, weight, steps, count)) if result is None else computed(result)
+    tensor = _convolved(input.detach(), weight.detach(), steps, count) if result is None else computed(result)
     return recorded(_convolve, (input, weight), tensor, steps=steps)
 
 
@@ -259,7 +274,7 @@ def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[in
     result = None
     if _is_spectral(weight.shape[2:], input.shape[2:], weight.dtype):
         result = _spread_by_spectra(to_array(input), to_array(weight), steps, sizes)
-    tensor = unrecorded(lambda: _spread(input, weight, steps, sizes)) if result is None else computed(result)
+    tensor = _spread(input.detach(), weight.detach(), steps, sizes) if result is None else computed(result)
     return recorded(_spread_kernels, (input, weight), tensor, steps=steps)
 
 
@@ -271,7 +286,7 @@ def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, 
     result = None
     if _is_spectral(kernel, other.shape[2:], other.dtype):
         result = _kernels_by_spectra(to_array(input), to_array(other), steps, kernel)
-    tensor = unrecorded(lambda: _kernels(input, other, steps, kernel)) if result is None else computed(result)
+    tensor = _kernels(input.detach(), other.detach(), steps, kernel) if result is None else computed(result)
     return recorded(_sum_kernels, (input, other), tensor, steps=steps)
 
 

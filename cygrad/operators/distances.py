@@ -104,6 +104,14 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "us
     return linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
+def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of both members of all pairs, as `np.triu_indices(count, 1)` does without its matrix."""
+    rows = np.arange(count)
+    behind = rows[::-1]         # members behind each one
+    first = rows.repeat(behind)
+    return first, np.arange(len(first)) - (behind.cumsum() - count)[first]
+
+
 @operator(method=False, aliases=("nn_functional_pdist",))
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """Distances of all pairs of rows of a matrix (n, m), as a vector: of rows 0 and 1, 0 and 2, ..., n (n - 1) / 2 of them.
@@ -118,5 +126,5 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if not p >= 0:
         raise RuntimeError(f"pdist only supports non-negative p values, got {p}")
-    first, second = map(computed, np.triu_indices(len(input), 1))
+    first, second = map(computed, _pairs(len(input)))
     return linalg_vector_norm(input.index_select(0, first) - input.index_select(0, second), p, -1)

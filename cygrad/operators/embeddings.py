@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.operands.arrays import computed, to_array
+from cygrad._core.operands.arrays import computed, first_outside, to_array
 from cygrad.operators._language.arguments import all_examples, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
@@ -122,16 +122,15 @@ def nn_functional_embedding(
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     rows = _rows(weight, input.reshape(-1), padding, scale_grad_by_freq)
-    return rows.reshape(*input.shape, weight.shape[1])
+    return rows if input.ndim == 1 else rows.reshape(*input.shape, weight.shape[1])
 
 
 def _check_rows(indices: Tensor, weight: Tensor, words: Any, error: type[Exception] = IndexError) -> None:
-    values = all_examples(indices)
     count = weight.shape[0]
-    if values.numel() and not (values.amin().item() >= 0 and values.amax().item() < count):
-        flat = values.reshape(-1)
-        place = ((flat < 0) | (flat >= count)).nonzero()[0].item()
-        raise error(words(flat[place].item(), place))
+    values = to_array(all_examples(indices))
+    row = first_outside(values, 0, count)
+    if row is not None:
+        raise error(words(row, ((values < 0) | (values >= count)).argmax()))
 
 
 # ----- Bags -----

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cygrad._core.compute.creation import empty_tensor
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
@@ -67,33 +68,69 @@ def set_fft_library(name: str, *, workers: int = 1) -> None:
         raise ValueError(f'set_fft_library() takes "numpy" or "scipy", not {name!r}')
 
 
+# The loops of NumPy's functions, which take longer to read their arguments than a small transform takes. They are not public: where they
+# are not of this form, the functions are called.
+_module = getattr(np.fft, "_pocketfft_umath", None)
+_forms = {"fft": "fft", "ifft": "ifft", "irfft": "irfft", "rfft0": "rfft_n_even", "rfft1": "rfft_n_odd"}
+LOOPS: dict[str, Any] = {name: getattr(_module, loop, None) for name, loop in _forms.items()}
+HAS_LOOPS = all(isinstance(loop, np.ufunc) and (loop.nin, loop.nout) == (2, 1) and loop.signature for loop in LOOPS.values())
+
+
+@lru_cache
+def _factor(size: int, norm: str, dtype: str) -> Any:
+    """Return the factor of a transform in the dtype of real numbers, as NumPy has it: beside the integer 1 it uses the loop of float64."""
+    if norm == "backward":
+        return 1
+    divisor: Any = size if norm == "forward" else np.sqrt(size, dtype=dtype)
+    return np.asarray(np.reciprocal(divisor, dtype=dtype))
+
+
+def _by_loop(name: str, x: Tensor, dim: int, norm: str, size: int | None) -> Tensor:
+    """Compute a transform along a dim by NumPy's loop; `size` of the result, where half a spectrum leaves it open."""
+    shape, dtype = list(x.shape), x.dtype
+    real, count = dtype.to_real(), shape[dim] if size is None else size
+    if name == "irfft":
+        norm, dtype, shape[dim] = OPPOSITE[norm], real, count
+    else:
+        norm, dtype = OPPOSITE[norm] if name == "ifft" else norm, dtype.to_complex()
+        if name == "rfft":
+            shape[dim], name = count // 2 + 1, "rfft1" if count % 2 else "rfft0"
+    result = empty_tensor(shape, dtype)
+    axes = {} if dim == len(shape) - 1 else {"axes": [(dim,), (), (dim,)]}
+    LOOPS[name](to_array(x), _factor(count, norm, real.name), to_array(result), **axes)
+    return result
+
+
 # ----- The three transforms, along dims that are not negative -----
 def _transformed(name: str, x: Tensor, dim: tuple[int, ...], norm: str, size: int | None = None) -> Tensor:
     """Compute a transform of the library by the name of its form for one dim, which is quicker; the one for several ends in n.
 
     size: of the result along the last of the dims, where half a spectrum leaves it open.
     """
-    array, (module, keywords) = to_array(x), library
+    module, keywords = library
     if len(dim) == 1:
-        return computed(getattr(module, name)(array, size, dim[0], norm, **keywords))
+        if HAS_LOOPS and module is np.fft:
+            return _by_loop(name, x, dim[0], norm, size)
+        return computed(getattr(module, name)(to_array(x), size, dim[0], norm, **keywords))
+    array = to_array(x)
     sizes = None if size is None else [array.shape[d] for d in dim[:-1]] + [size]
     return computed(getattr(module, f"{name}n")(array, sizes, dim, norm, **keywords))
 
 
 @lru_cache
-def _weights(size: int, inner: float, dtype: str) -> np.ndarray:
-    """Return weights for half a spectrum of `size` elements: 1 for frequencies that are their own conjugates, `inner` for the others."""
+def _weights(size: int, inner: float, dtype: str, behind: int) -> Tensor:
+    """Return weights for half a spectrum of `size` elements along a dim with some dims behind it: 1 for frequencies that are their own
+    conjugates, `inner` for the others."""
     weights = np.full(size // 2 + 1, inner, dtype)
     weights[0] = 1
     if size % 2 == 0:
         weights[-1] = 1
-    return weights
+    return computed(weights.reshape((-1,) + (1,) * behind))
 
 
 def _weighted(spectrum: Tensor, dim: int, size: int, inner: float) -> Tensor:
     """Return half a spectrum, of `size` elements along a dim, with its inner frequencies times a factor."""
-    weights = _weights(size, inner, spectrum.dtype.to_real().name)
-    return spectrum * computed(weights.reshape((-1,) + (1,) * (spectrum.ndim - 1 - dim)))
+    return spectrum * _weights(size, inner, spectrum.dtype.to_real().name, spectrum.ndim - 1 - dim)
 
 
 def _in_kind(g: Tensor, dtype: DType) -> Tensor:
@@ -151,11 +188,8 @@ def _checked_numbers(operator: Any, x: Tensor, real: bool = False) -> Tensor:
     return x
 
 
-class _Extent(NamedTuple):
-    """The dims of a transform, and its sizes along them, None where it takes the input's."""
-
-    dims: tuple[int, ...]
-    sizes: tuple[int | None, ...]
+# The dims of a transform, and its sizes along them, None where it takes the input's.
+_Extent = tuple[tuple[int, ...], tuple[int | None, ...]]
 
 
 def _dim_of(x: Tensor, dim: int) -> int:
@@ -165,7 +199,7 @@ def _dim_of(x: Tensor, dim: int) -> int:
 
 
 def _along(x: Tensor, n: int | None, dim: int) -> _Extent:
-    return _Extent((_dim_of(x, dim),), (n,))
+    return (_dim_of(x, dim),), (n,)
 
 
 def _across(operator: Any, x: Tensor, s: Ints | None, dim: Dims, least: int = 1) -> _Extent:
@@ -183,16 +217,21 @@ def _across(operator: Any, x: Tensor, s: Ints | None, dim: Dims, least: int = 1)
         raise RuntimeError("When given, dim and shape arguments must have the same length")
     if len(dims) < least:
         raise RuntimeError(f"{operator.name[4:]} must transform at least one axis")
-    return _Extent(dims, (None,) * len(dims) if sizes is None else sizes)
+    return dims, (None,) * len(dims) if sizes is None else sizes
 
 
 def _resized(x: Tensor, extent: _Extent) -> Tensor:
     """Return the first elements along the dims, with zeros behind them where there are too few."""
-    sizes = [_checked_size(x.shape[d] if size is None else size) for d, size in zip(*extent, strict=True)]
-    for d, size in zip(extent.dims, sizes, strict=True):
-        missing = size - x.shape[d]
+    shape, fits = x.shape, True
+    for d, size in zip(*extent, strict=True):
+        _checked_size(shape[d] if size is None else size)
+        fits = fits and (size is None or size == shape[d])
+    if fits:
+        return x
+    for d, size in zip(*extent, strict=True):
+        missing = 0 if size is None else size - shape[d]
         if missing < 0:
-            x = x.narrow(d, 0, size)
+            x = x.narrow(d, 0, shape[d] + missing)
         elif missing:
             x = cat((x, x.new_zeros([missing if k == d else length for k, length in enumerate(x.shape)])), d)
     return x
@@ -200,13 +239,13 @@ def _resized(x: Tensor, extent: _Extent) -> Tensor:
 
 def _to_complex(operator: Any, x: Tensor, extent: _Extent, norm: str | None, forward: bool) -> Tensor:
     norm, x = _checked_norm(operator, norm), _resized(_checked_numbers(operator, x), extent)
-    return x._fft_c2c(extent.dims, norm, forward) if extent.dims else x.to(x.dtype.to_complex(), copy=True)
+    return x._fft_c2c(extent[0], norm, forward) if extent[0] else x.to(x.dtype.to_complex(), copy=True)
 
 
 def _to_half(operator: Any, x: Tensor, extent: _Extent, norm: str | None, hermitian: bool = False) -> Tensor:
     """Return half of the spectrum of real numbers; `hermitian`: half of the Hermitian numbers of which they are the spectrum."""
     norm, x = _checked_norm(operator, norm), _resized(_checked_numbers(operator, x, real=True), extent)
-    return x._fft_r2c(extent.dims, OPPOSITE[norm]).conj() if hermitian else x._fft_r2c(extent.dims, norm)
+    return x._fft_r2c(extent[0], OPPOSITE[norm]).conj() if hermitian else x._fft_r2c(extent[0], norm)
 
 
 def _to_real(operator: Any, x: Tensor, extent: _Extent, norm: str | None, hermitian: bool = False) -> Tensor:
@@ -214,7 +253,7 @@ def _to_real(operator: Any, x: Tensor, extent: _Extent, norm: str | None, hermit
     norm, x = _checked_norm(operator, norm), _checked_numbers(operator, x)
     dims, (*others, last) = extent
     size = _checked_size(2 * (x.shape[dims[-1]] - 1) if last is None else last)
-    x = _resized(x, _Extent(dims, (*others, size // 2 + 1)))
+    x = _resized(x, (dims, (*others, size // 2 + 1)))
     return x.conj()._fft_c2r(dims, OPPOSITE[norm], size) if hermitian else x._fft_c2r(dims, norm, size)
 
 

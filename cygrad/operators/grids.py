@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from cygrad._core.operands.arrays import computed
 from cygrad.operators._language.arguments import SEQUENCE, checked_operand
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
+from cygrad.operators.joining import stack
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
@@ -94,25 +94,35 @@ def _within(x: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
 
 
 def _read_at(input: Tensor, places: Sequence[Tensor]) -> Tensor:
-    """Return the elements of (examples, channels, *sizes) at whole places, a tensor (examples, points) for each dim; 0 outside, at NaN."""
-    valid = places[0] == places[0]
-    index = valid.long() * 0
+    """Return the elements of (examples, channels, *sizes) at whole places, a tensor (..., examples, points) for each dim, which broadcast:
+    (examples, channels, neighbours, points) with all dims in front as neighbours; 0 outside, at NaN."""
+    valid: Any = None
+    index: Any = None
     for place, size in zip(places, input.shape[2:], strict=True):
+        place = place.detach()
         inside = (place >= 0) & (place < size)
-        valid, index = valid & inside, index * size + place.detach().where(inside, 0.0).long()
-    index = index.where(valid, 0).unsqueeze(1).expand(-1, input.shape[1], -1)
-    return input.flatten(2).gather(2, index).where(valid.unsqueeze(1), 0.0)
+        at = place.where(inside, 0.0).long()
+        valid, index = (inside, at) if valid is None else (valid & inside, index * size + at)
+    index, valid = (_near_last(x) for x in (index, valid))
+    examples, _, near, points = index.shape
+    index = index.expand(examples, input.shape[1], near, points).flatten(2)
+    return input.flatten(2).gather(2, index).unflatten(2, (near, points)).where(valid, 0.0)
+
+
+def _near_last(x: Tensor) -> Tensor:
+    """Return a tensor (..., examples, points) as (examples, 1, neighbours, points)."""
+    return x.flatten(0, -3).transpose(0, 1).unsqueeze(1) if x.ndim > 2 else x.unsqueeze(1).unsqueeze(1)
 
 
 # ----- Weights of elements near a place -----
-def _linear(x: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Return the two whole places beside each place, and their weights."""
+def _linear(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the two whole places beside each place, and their weights, in a new first dim."""
     first = x.detach().floor()
     part = x - first
-    return [(first, 1 - part), (first + 1, part)]
+    return stack((first, first + 1)), stack((1 - part, part))
 
 
-def _cubic(x: Tensor) -> list[tuple[Tensor, Tensor]]:
+def _cubic(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the four whole places near each place, and their weights: cubic convolution (Keys 1981) with a = -0.75."""
     a, first = -0.75, x.detach().floor()
     part = x - first
@@ -123,7 +133,8 @@ def _cubic(x: Tensor) -> list[tuple[Tensor, Tensor]]:
     def inner(t: Tensor) -> Tensor:
         return ((a + 2) * t - (a + 3)) * t * t + 1
 
-    return [(first - 1, outer(part + 1)), (first, inner(part)), (first + 1, inner(1 - part)), (first + 2, outer(2 - part))]
+    return (stack((first - 1, first, first + 1, first + 2)),
+            stack((outer(part + 1), inner(part), inner(1 - part), outer(2 - part))))
 
 
 @rounded_once
@@ -133,17 +144,18 @@ def _sampled(input: Tensor, grid: Tensor, mode: str, padding: str, align_corners
     if mode != "bicubic":       # its neighbours are moved one by one
         points = [_within(x, size, padding, align_corners) for x, size in zip(points, sizes, strict=True)]
     if mode == "nearest":
-        return _read_at(input, [x.detach().round() for x in points]).unflatten(2, outer)
-    result = input.new_zeros(())
-    for near in product(*map(_cubic if mode == "bicubic" else _linear, points)):
-        places = [place if mode != "bicubic" else _within(place, size, padding, align_corners)
-                  for (place, _), size in zip(near, sizes, strict=True)]
-        weight = near[0][1]
-        for _, other in near[1:]:
-            weight = weight * other
-        term = _read_at(input, places) * weight.unsqueeze(1)
-        result = result + term
-    return result.unflatten(2, outer)
+        return _read_at(input, [x.detach().round() for x in points]).squeeze(2).unflatten(2, outer)
+    places, weights = [], []        # with a dim of neighbours for each dim of the image
+    for d, (x, size) in enumerate(zip(points, sizes, strict=True)):
+        place, weight = (_cubic if mode == "bicubic" else _linear)(x)
+        place = place if mode != "bicubic" else _within(place, size, padding, align_corners)
+        key = (slice(None), *[None] * (len(sizes) - 1 - d))
+        places.append(place[key])
+        weights.append(weight[key])
+    weight = weights[0]
+    for other in weights[1:]:
+        weight = weight * other
+    return (_read_at(input, places) * _near_last(weight)).sum(2).unflatten(2, outer)
 
 
 # ----- Operators -----

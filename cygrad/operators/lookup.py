@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor
-from cygrad._core.compute.places import elements_at
+from cygrad._core.compute.places import elements_at, slices_at
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
-from cygrad._core.operands.arrays import computed, first_outside, from_array, to_array
+from cygrad._core.operands.arrays import computed, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import along_index, behind, dynamic_shape
 from cygrad.operators._language.declaration import operator, recorded
-from cygrad.operators._language.places import check_flat_index, elements_along, flat_places, length_of, slices_along, vector
+from cygrad.operators._language.places import check_flat_index, elements_along, flat_places
 from cygrad.operators._language.tangents import constant, first_linear
 
 if TYPE_CHECKING:
@@ -62,16 +62,15 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     tensor([[4, 5],
             [0, 1]])
     """
-    message = f"{index_select.__name__}(): Expected dtype int32 or int64 for index"
-    d, places = slices_along(input, dim, index, ("int64", "int32"), message)
+    d = normalized_dim(dim, input.ndim)
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{index_select.__name__}(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
         raise IndexError(f"{index_select.__name__}(): Index is supposed to be a vector, but it has {index.ndim} dims")
-    if input.ndim == 0 and len(places) != 1:
-        raise RuntimeError(f"{index_select.__name__}(): Index to scalar can have only 1 value, got {len(places)} value(s)")
-    if first_outside(places, 0, length_of(input, d)) is not None:
-        raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
-    array = vector(to_array(input)).take(places, d)       # row-major, unlike the result of an index
-    return delivered(recorded(index_select, (input, index), computed(array if input.ndim else array.reshape(())), dim=d), out)
+    if input.ndim == 0 and index.numel() != 1:
+        raise RuntimeError(f"{index_select.__name__}(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+    result = slices_at(input, d, index)
+    return delivered(recorded(index_select, (input, index), result if input.ndim else result.reshape(()), dim=d), out)
 
 
 @operator

@@ -92,9 +92,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Ten
     >>> cygrad.masked_fill(cygrad.ones(2), cygrad.tensor([True, False]), 0)
     tensor([0., 1.])
     """
-    input = _target(input, mask, out)
     _check_mask(_FILL, mask)
     filling = value_for(masked_fill, input, value)
+    if out is not IN_PLACE:
+        x = input if input.shape == mask.shape else _target(input, mask, out)
+        result = rows["where"](mask, filling.detach(), x.detach()).contiguous()
+        return delivered(recorded(masked_fill, (x, filling, mask), result), out)
     _check_reach(input, mask)
 
     def write(array: np.ndarray) -> None:       # by a loop without branches, as NumPy's copyto is not

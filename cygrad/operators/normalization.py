@@ -44,25 +44,22 @@ def _by_deviation_gradient(g: Tensor, x: Tensor, eps: float, dim: tuple[int, ...
 @operator(dinput=lambda g, input, eps, dim: _by_deviation_gradient(g, input, eps, dim), batch=shifted("dim"))
 def _standardized(input: Tensor, eps: float, dim: tuple[int, ...]) -> Tensor:
     """Return differences from the mean over dims, divided by the root of their mean square plus `eps`."""
-    def compute() -> Tensor:
-        x = input.detach()
-        return _by_deviation(x.contiguous(), eps, dim) if x.numel() else x.clone()
-
-    return recorded(_standardized, (input,), unrecorded(compute), eps=eps, dim=dim)
+    x = input.detach()
+    result = _by_deviation(x.contiguous(), eps, dim) if x.numel() else x.clone()
+    return recorded(_standardized, (input,), result, eps=eps, dim=dim)
 
 
 # ----- Arguments -----
 def _check_shape(operator: Any, input: Tensor, normalized_shape: Any) -> tuple[int, ...]:
     """Return the sizes at the end of the input that are normalized together."""
-    short_name = operator.name.removeprefix("nn_functional_")
     if not isinstance(normalized_shape, SEQUENCE):
-        raise TypeError(f"{short_name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
-                        f"{type(normalized_shape).__name__}")
+        raise TypeError(f"{operator.name.removeprefix('nn_functional_')}(): argument 'normalized_shape' (position 2) must be tuple of "
+                        f"ints, not {type(normalized_shape).__name__}")
     sizes = integers(normalized_shape)
     if not sizes:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                            "normalized_shape = []")
-    if tuple(input.shape[-len(sizes):]) != sizes:
+    if input.shape[-len(sizes):] != sizes:
         raise RuntimeError(f"Given normalized_shape={list(sizes)}, expected input with shape [*, {', '.join(map(str, sizes))}], but got "
                            f"input of size{list(input.shape)}")
     return sizes
@@ -70,7 +67,7 @@ def _check_shape(operator: Any, input: Tensor, normalized_shape: Any) -> tuple[i
 
 def _check_factors(shape: tuple[int, ...], **factors: Tensor | None) -> None:
     for name, factor in factors.items():
-        if factor is not None and tuple(factor.shape) != shape:
+        if factor is not None and factor.shape != shape:
             raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(factor.shape)} and "
                                f"normalized_shape = {list(shape)}")
 
@@ -93,12 +90,11 @@ def _check_elements(count: int, **tensors: Tensor | None) -> None:
 
 def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: Any, shape: tuple[int, ...] | None = None) -> Tensor:
     """Return x times a weight plus a bias, which have a shape of their own where one is named, in a dtype."""
-    weight, bias = (t if t is None or shape is None else t.reshape(shape) for t in (weight, bias))
     if weight is not None:
-        x = x * weight
+        x = x * (weight if shape is None else weight.reshape(shape))
     if bias is not None:
-        x = x + bias
-    return x.to(dtype).contiguous()
+        x = x + (bias if shape is None else bias.reshape(shape))
+    return (x if x.dtype is dtype else x.to(dtype)).contiguous()
 
 
 # ----- By the elements of one example -----
@@ -151,7 +147,7 @@ def _along_channels(input: Tensor) -> tuple[int, ...]:
 
 def _check_channels(input: Tensor, **factors: Tensor | None) -> None:
     for name, factor in factors.items():
-        if factor is not None and tuple(factor.shape) != (input.shape[1],):
+        if factor is not None and factor.shape != (input.shape[1],):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                                f"{list(factor.shape)} and input of shape {list(input.shape)}")
 

@@ -12,7 +12,7 @@ from cygrad.data.limits import finfo
 from cygrad.operators import public_name
 from cygrad.operators._language.arguments import delivered, normalized_dims, refused
 from cygrad.operators._language.batches import shifted
-from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tiled import tiled
 from cygrad.ops.dtypes import DTYPES, NUMBER, common
@@ -144,7 +144,7 @@ def vector_norm(x: Tensor, ord: float, dim: Dims, keepdim: bool, dtype: DTypeLik
         if dim is None or any(x.shape[d] == 0 for d in dims):
             raise RuntimeError(f"linalg.vector_norm cannot compute the {order} norm {empty} because the operation does not have an "
                                "identity")
-    result = unrecorded(lambda: _norm(x.detach(), order, dims, keepdim))
+    result = _norm(x.detach(), order, dims, keepdim)
     return delivered(recorded(linalg_vector_norm, (x,), result, dim=dims, ord=order), out)
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor, scalar_tensor
-from cygrad._core.operands.arrays import to_bits
 from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import same
-from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators.bands import Band
 
 if TYPE_CHECKING:
@@ -61,29 +60,26 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0, *, out
     pairs = _pairs(constant_pad_nd, input, pad)
     first = input.ndim - len(pairs)
     shape = list(input.shape)
+    own: list[slice] = [slice(None)] * first        # the place of the elements in the result
+    source: list[slice] = [slice(None)] * first     # and in the input, which may be cut
     for dim, (before, behind) in enumerate(pairs, first):
+        size = shape[dim]
         shape[dim] += before + behind
         if shape[dim] < 0:
-            raise RuntimeError(f"narrow(): length must be non-negative: size {input.shape[dim]} of dimension {dim} and a padding of "
-                               f"{before} and {behind} make {shape[dim]}")
+            raise RuntimeError(f"narrow(): length must be non-negative: size {size} of dimension {dim} and a padding of {before} and "
+                               f"{behind} make {shape[dim]}")
+        end = max(size + min(behind, 0), 0)
+        start = min(max(-before, 0), end)
+        source.append(slice(start, end))
+        own.append(slice(max(before, 0), max(before, 0) + end - start))
     number = scalar_tensor(value, input.dtype)
     if number.ndim or number.requires_grad:
         raise TypeError(f"{constant_pad_nd.__name__}(): argument 'value' must be Number, not Tensor: a number, or a 0-d tensor that does "
                         "not require a gradient")
     result = empty_tensor(shape, input.dtype)
-
-    def compute() -> Tensor:
-        array, source = to_bits(result), to_bits(input)
-        array[...] = to_bits(number)
-        for dim, (before, behind) in enumerate(pairs, first):
-            size = source.shape[dim] + min(before, 0) + min(behind, 0)
-            part = (slice(None),) * dim
-            source = source[*part, max(-before, 0):max(-before, 0) + max(size, 0)]
-            array = array[*part, max(before, 0):max(before, 0) + max(size, 0)]
-        array[...] = source
-        return result
-
-    return delivered(recorded(constant_pad_nd, (input,), unrecorded(compute), pad=integers(pad)), out)
+    result.copy_(number)
+    result[*own].copy_(input.detach()[*source])
+    return delivered(recorded(constant_pad_nd, (input,), result, pad=integers(pad)), out)
 
 
 # ----- In other modes -----

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
-from cygrad.data.creation import tensor
 from cygrad.operators._language.arguments import all_examples, delivered
 from cygrad.operators._language.declaration import operator
 
@@ -26,7 +26,7 @@ def _fractions(function: Any, input: Tensor, q: Tensor | Real) -> Tensor:
             raise TypeError(f"{function.name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
         if not 0 <= q <= 1:
             raise RuntimeError(f"{function.name}() q must be in the range [0, 1] but got {q}")
-        return tensor(q, dtype=RANKS)
+        return scalar_tensor(q, RANKS)
     if q.ndim > 1:
         raise RuntimeError(f"{function.name}() q must be a scalar or 1D tensor")
     if q.dtype != input.dtype:

@@ -13,14 +13,14 @@ import numpy as np
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.indexing import array_key
 from cygrad._core.compute.inplace import check_disjoint
-from cygrad._core.compute.places import changed_at
+from cygrad._core.compute.places import changed_at, changed_slices_at, names_slices
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import to_array
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data import creation
 from cygrad.operators._language.arguments import check_dtype, read_factor
 from cygrad.operators._language.batches import along_index, behind, shifted
-from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator
+from cygrad.operators._language.declaration import IN_PLACE, changed, changed_numbers, changing, operator
 from cygrad.operators._language.places import (
     check_bounds,
     check_flat_index,
@@ -46,14 +46,11 @@ if TYPE_CHECKING:
     from cygrad.typing import Number
 
 
-def _check_same_dtype(message: str, a: Tensor, b: Tensor) -> None:
-    if a.dtype != b.dtype:
-        raise RuntimeError(f"{message}: {a.dtype} and {b.dtype}; convert one of them first")
-
-
 # ----- Elements along a dim -----
 def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
-    _check_same_dtype(scatter.__name__ + "(): Expected self.dtype to be equal to src.dtype", input, src)
+    if input.dtype is not src.dtype:
+        raise RuntimeError(f"{scatter.__name__}(): Expected self.dtype to be equal to src.dtype: {input.dtype} and {src.dtype}; convert "
+                           "one of them first")
     shape, sizes = index.shape or (1,), src.shape or (1,)
     if shape == sizes or not index.numel():
         return
@@ -68,23 +65,30 @@ def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
     return array if array.shape == shape else array[tuple([slice(size) for size in shape])]
 
 
-def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
-    """Reduce a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
+def _summed(operator: Any, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
+    """Add the elements of a source to those that an index names, one for each place; a mean is divided by the `count`."""
+    d = elements_along(scatter, input, dim, index, "self", src)
+    _check_source(input, index, src)
+
+    def change(numbers: Tensor) -> None:
+        changed_at(numbers, d, index, src.detach(), True)
+        if "count" in params:
+            array, divide = to_array(numbers), np.divide if input.dtype.is_differentiable else np.floor_divide
+            divide(array, to_array(params["count"]), out=array)
+
+    return changed_numbers(operator, (input, src, index), change, out, dim=d, **params)
+
+
+def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None) -> Any:
+    """Reduce a source into the elements that an index names, one for each place."""
     d = elements_along(scatter, input, dim, index, "self", src)
     _check_source(input, index, src)
 
     def write(array: np.ndarray) -> None:
         if index.numel():
-            target, part = vector(array), _read_part(src, index)
-            if ufunc is np.add:
-                changed_at(target, d, index, part, True)
-            else:
-                ufunc.at(target, key_of(input, index, d), part)
-        if "count" in params:
-            divide = np.divide if input.dtype.is_differentiable else np.floor_divide
-            divide(array, to_array(params["count"]), out=array)
+            ufunc.at(vector(array), key_of(input, index, d), _read_part(src, index))
 
-    return changed(operator, (input, src, index), write, out, dim=d, **params)
+    return changed(operator, (input, src, index), write, out, dim=d)
 
 
 @operator(dinput=lambda g, dim, index: g.scatter(dim, index, 0),
@@ -96,14 +100,8 @@ def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, 
     d = elements_along(scatter, input, dim, index, "self", source)
     if source is not None:
         _check_source(input, index, source)
-    number: Any = None if source is not None else to_array(value_for(scatter, input, value))
-
-    def write(array: np.ndarray) -> None:
-        if index.numel():
-            part = number if source is None else _read_part(source, index)
-            changed_at(vector(array), d, index, np.broadcast_to(part, index.shape or (1,)), False)
-
-    return changed(_scatter, (input, source, index), write, out, dim=d)
+    part = (value_for(scatter, input, value).expand(index.shape) if source is None else source).detach()
+    return changed_numbers(_scatter, (input, source, index), lambda numbers: changed_at(numbers, d, index, part, False), out, dim=d)
 
 
 @operator(in_place=changing, forms=True)
@@ -140,7 +138,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
     >>> cygrad.scatter_add(cygrad.zeros(3), 0, cygrad.tensor([0, 2, 0]), cygrad.ones(3))
     tensor([2., 0., 1.])
     """
-    return _reduced(scatter_add, np.add, input, dim, index, src, out)
+    return _summed(scatter_add, input, dim, index, src, out)
 
 
 # ----- Reductions of elements along a dim -----
@@ -173,7 +171,7 @@ def _extremum_gradients(g: Tensor, x: Tensor, src: Tensor, index: Tensor, y: Ten
 @operator(dinput=lambda g: g, dsrc=lambda g, dim, index, src_shape: padded(g.gather(dim, index), src_shape), dindex=None,
           node="ScatterReduceBackward0", tangent=linear, batch=shifted("dim"), method=False)
 def _scatter_sum(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    return _reduced(_scatter_sum, np.add, input, dim, index, src, out)
+    return _summed(_scatter_sum, input, dim, index, src, out)
 
 
 @operator(dinput=lambda g, input, src, index, dim: _product_gradients(g, input, src, index, dim)[0],
@@ -189,7 +187,7 @@ def _scatter_prod(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: T
 def _scatter_mean(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, *, out: Tensor | None = None) -> Tensor:
     count = creation.ones(input.shape, dtype=input.dtype).scatter_add(dim, index, creation.ones(src.shape, dtype=src.dtype))
     count = count if include_self else count - (count != 1).to(count.dtype)
-    return _reduced(_scatter_mean, np.add, input, dim, index, src, out, count=count)
+    return _summed(_scatter_mean, input, dim, index, src, out, count=count)
 
 
 @operator(dinput=lambda g, input, src, index, y, dim: _extremum_gradients(g, input, src, index, y, dim)[0],
@@ -242,21 +240,23 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 
 # ----- Slices along a dim -----
-def _slices_to_reduce(operator: Any, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
-    """Return the dim and the places along it that slices of the source are reduced into."""
-    message = operator.name + "_(): Expected dtype int32/int64 for index but got: {}"
-    d, places = slices_along(input, dim, index, ("int64", "int32"), message)
+def _dim_of_slices(operator: Any, input: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
+    """Return the dim along which slices of the source are reduced into those that an index names."""
+    d = normalized_dim(dim, input.ndim)
+    if names_slices(input, d, index, source):
+        return d
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{operator.name}_(): Expected dtype int32/int64 for index but got: {index.dtype}")
     if index.ndim > 1:
         raise IndexError(f"{operator.name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with size: {list(index.shape)}")
     if input.dtype != source.dtype:
         raise RuntimeError(f"{operator.name}_(): self ({input.dtype}) and source ({source.dtype}) must have the same scalar type")
-    if len(places) != (source.shape[d] if source.ndim > d else 1):
-        raise RuntimeError(f"{operator.name}_(): Number of indices ({len(places)}) should be equal to source.size(dim): "
-                           f"({source.shape[d] if source.ndim > d else 1}), for dim: {d}")
-    if source.ndim != input.ndim or any(a != b for k, (a, b) in enumerate(zip(source.shape, input.shape, strict=True)) if k != d):
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                           f"{list(input.shape)} source.shape = {list(source.shape)}")
-    return d, places
+    count = source.shape[d] if source.ndim > d else 1
+    if index.numel() != count:
+        raise RuntimeError(f"{operator.name}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
+                           f"dim: {d}")
+    raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                       f"{list(input.shape)} source.shape = {list(source.shape)}")
 
 
 def _along(dim: int, places: np.ndarray) -> Any:
@@ -273,17 +273,19 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> cygrad.index_add(cygrad.zeros(3), 0, cygrad.tensor([0, 2, 0]), cygrad.ones(3))
     tensor([2., 0., 1.])
     """
-    d, places = _slices_to_reduce(index_add, input, dim, index, source)
-    alpha = read_factor(index_add, "alpha", alpha, input)
-    scalar_tensor(alpha, input.dtype)       # refuses numbers that the dtype does not hold
-    check_bounds(places, length_of(input, d), d)
+    d = _dim_of_slices(index_add, input, dim, index, source)
+    if type(alpha) is not int or alpha != 1:
+        alpha = read_factor(index_add, "alpha", alpha, input)
+        scalar_tensor(alpha, input.dtype)       # refuses numbers that the dtype does not hold
 
-    def write(array: np.ndarray) -> None:
-        values = vector(to_array(source))
-        scaled = values if alpha == 1 else values * np.asarray(alpha).astype(values.dtype)
-        np.add.at(vector(array), _along(d, places), scaled)
+    def change(numbers: Tensor) -> None:
+        values = source.detach()
+        if alpha != 1:
+            array = to_array(values)
+            values = computed(array * np.asarray(alpha).astype(array.dtype))
+        changed_slices_at(numbers, d, index, values, True)
 
-    return changed(index_add, (input, source, index), write, out, dim=d, alpha=alpha)
+    return changed_numbers(index_add, (input, source, index), change, out, dim=d, alpha=alpha)
 
 
 @operator(dinput=lambda g, dim, index: g.index_fill(dim, index, 0),
@@ -296,8 +298,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
     >>> cygrad.index_copy(cygrad.zeros(3), 0, cygrad.tensor([2, 0]), cygrad.tensor([1., 2.]))
     tensor([2., 0., 1.])
     """
-    message = index_copy.__name__ + "_(): Expected a long tensor for index, but got {}"
-    d, places = slices_along(input, dim, index, ("int64",), message)
+    d, places = slices_along(index_copy, input, dim, index, ("int64",), "{}_(): Expected a long tensor for index, but got {}")
     if index.ndim > 1:
         raise IndexError(f"{index_copy.__name__}_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim == 0 and len(places) != 1:
@@ -342,8 +343,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *
     >>> cygrad.index_fill(cygrad.zeros(3), 0, cygrad.tensor([0, -1]), 7)
     tensor([7., 0., 7.])
     """
-    message = index_fill.__name__ + "_(): Expected dtype int64 for index, got {}"
-    d, places = slices_along(input, dim, index, ("int64",), message, IndexError)
+    d, places = slices_along(index_fill, input, dim, index, ("int64",), "{}_(): Expected dtype int64 for index, got {}", IndexError)
     if index.ndim > 1:
         raise RuntimeError(f"Index has to be a vector/scalar, but it has {index.ndim} dims")
     filling = value_for(index_fill, input, value)
@@ -375,10 +375,10 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     >>> cygrad.index_reduce(cygrad.ones(3), 0, cygrad.tensor([0, 2, 0]), cygrad.tensor([2., 3., 4.]), "prod")
     tensor([8., 1., 3.])
     """
-    d, places = _slices_to_reduce(index_reduce, input, dim, index, source)
+    d = _dim_of_slices(index_reduce, input, dim, index, source)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"{index_reduce.__name__}(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    check_bounds(places, length_of(input, d), d, IndexError, "index out of range in self: ")
+    check_bounds(to_array(index), length_of(input, d), d, IndexError, "index out of range in self: ")
     return _slices_reduced(input, dim, index, source, reduce, include_self=include_self, out=out)
 
 

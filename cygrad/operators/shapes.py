@@ -11,7 +11,7 @@ from cygrad._core.compute import dtype_views, shapes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size, normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators._language.arguments import given_tensors, integers
+from cygrad.operators._language.arguments import given_tensors, integers, normalized_dims
 from cygrad.operators._language.batches import behind, matrices, same, shifted, sizes_of
 from cygrad.operators._language.declaration import operator, rearranging
 from cygrad.operators._language.tangents import constant, linear
@@ -375,14 +375,16 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     if isinstance(source, int) != isinstance(destination, int):
         raise TypeError(f"{movedim.__name__}() received an invalid combination of arguments: source and destination must both be int, "
                         "or both tuples")
-    origins, targets = list(integers(source)), list(integers(destination))
+    origins, targets = integers(source), integers(destination)
     if len(origins) != len(targets):
-        raise RuntimeError(f"{movedim.__name__}: Invalid source or destination dims: source ({origins} dims) should contain the same "
-                           f"number of dims as destination ({targets} dims)")
-    froms, tos = ([normalized_dim(dim, input.ndim) for dim in dims] for dims in (origins, targets))
+        raise RuntimeError(f"{movedim.__name__}: Invalid source or destination dims: source ({list(origins)} dims) should contain the same "
+                           f"number of dims as destination ({list(targets)} dims)")
+    if not origins:
+        return input.permute(tuple(range(input.ndim)))
+    froms, tos = normalized_dims(origins, input.ndim), normalized_dims(targets, input.ndim)
     for name, dims, operands in (("source", froms, origins), ("destination", tos, targets)):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"{movedim.__name__}: repeated dim in `{name}` ({operands})")
+            raise RuntimeError(f"{movedim.__name__}: repeated dim in `{name}` ({list(operands)})")
     order = [dim for dim in range(input.ndim) if dim not in froms]
     for target, origin in sorted(zip(tos, froms, strict=True)):
         order.insert(target, origin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cygrad.data.limits import promote_types
 from cygrad.operators._language.arguments import delivered
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -12,6 +13,7 @@ from cygrad.operators.shapes import broadcast_tensors
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
 if TYPE_CHECKING:
+    from cygrad._core.memory.storage import DType
     from cygrad.tensor import Tensor
 
 
@@ -33,6 +35,12 @@ def nn_functional_normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int,
     return delivered(_normalized(input, p, dim, eps), out)
 
 
+def _with_dims(x: Tensor, ndim: int, dtype: DType) -> Tensor:
+    """Return a tensor in a dtype, with dims of one element in front."""
+    x = x if x.dtype is dtype else x.to(dtype)
+    return x if x.ndim == ndim else x[(None,) * (ndim - x.ndim)]
+
+
 @rounded_once
 def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     return (_normalized(x1, 2.0, dim, eps) * _normalized(x2, 2.0, dim, eps)).sum(dim)
@@ -48,14 +56,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> cygrad.cosine_similarity(cygrad.tensor([[1., 1.]]), cygrad.tensor([[0., 2.]]))
     tensor([0.7071])
     """
-    dtype = (x1.new_empty(0) + x2.new_empty(0)).dtype
+    dtype = x1.dtype if x1.dtype is x2.dtype else promote_types(x1.dtype, x2.dtype)
     if not dtype.is_floating_point:
         title = DTYPES[NUMBER[dtype.name]].title
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {title}; convert one of them first")
     if not eps >= 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps}")
     ndim = max(x1.ndim, x2.ndim)
-    a, b = (x.to(dtype)[(None,) * (ndim - x.ndim)] for x in (x1, x2))
+    a, b = (_with_dims(x, ndim, dtype) for x in (x1, x2))
     if a.shape != b.shape:
         a, b = broadcast_tensors(a, b)
     return _cosine(a, b, dim, eps)

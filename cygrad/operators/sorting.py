@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from cygrad._core.compute.places import elements_at
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
@@ -94,13 +95,11 @@ def _leading(array: np.ndarray, dim: int, count: int, descending: bool) -> np.nd
 def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, indices: np.ndarray, drop: bool,
             out: Pair | None) -> ValuesAndIndices:
     """Return the elements at the places along a dim, and the places; `drop` the dim, which has one."""
-    results = _along(np.atleast_1d(to_array(input)), indices, dim)
-    if not input.ndim:
-        results, indices, drop = results.reshape(()), indices.reshape(()), False
-    full_indices = places = computed(indices)
-    if drop:
-        results, places = results.squeeze(dim), computed(indices.squeeze(dim).copy())
-    result = recorded(operator, (input, full_indices), computed(results), 2, dim=dim)
+    full_indices = places = computed(indices if input.ndim else indices.reshape(()))
+    results = elements_at(input, dim, full_indices)
+    if drop and input.ndim:
+        results, places = results.squeeze(dim), places.squeeze(dim).clone()
+    result = recorded(operator, (input, full_indices), results, 2, dim=dim)
     return delivered_together(pair, (result, places), out)
 
 

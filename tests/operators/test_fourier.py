@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from samples import array_of
+from cygrad.operators import fourier
+from samples import array_of, same_bits
 
 TRANSFORMS = [name for name in dir(cg.fft) if "fft" in name and not name.endswith(("shift", "freq"))]
 ALONG = [name for name in TRANSFORMS if name.endswith("fft")]
@@ -128,3 +129,16 @@ def test_scipy_gives_the_same_numbers():
         assert all(cg.allclose(getattr(cg.fft, name)(x), expected[name], atol=1e-12) for name in TRANSFORMS)
     finally:
         cg.config.set_fft_library("numpy")
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_without_the_loops_the_functions_give_the_same_bits(name, monkeypatch):
+    """NumPy's loops are not public: a version that has others is used by its functions."""
+    assert fourier.HAS_LOOPS
+    for dtype, size, norm, dim in itertools.product((cg.float32, cg.float64, cg.complex64, cg.complex128), (5, 6), NORMS, (0, -1)):
+        x = cg.randn(size, size, dtype=dtype)
+        x = x.real if takes_real_numbers(name) else x
+        with monkeypatch.context() as patch:
+            patch.setattr(fourier, "HAS_LOOPS", False)
+            expected = getattr(cg.fft, name)(x, dim=dim, norm=norm)
+        assert same_bits(array_of(getattr(cg.fft, name)(x, dim=dim, norm=norm)), array_of(expected))

@@ -129,6 +129,26 @@ def test_slices_along_a_dim(dtype, layout, dim):
     assert same_bits(array_of(x.index_fill(dim, place[:1], 1)), np.moveaxis(expected, 0, dim))
 
 
+@pytest.mark.cases("dim", [0, 1])
+@pytest.mark.cases("dtype", ["float64", "float32", "int16", "bool", "complex64"])
+def test_slices_are_added_where_a_tensor_lies(dtype, dim):
+    """In place, where neither the target nor the source is dense: elements beside the target stay."""
+    memory, source, index = small(dtype, (6, 8), 1), small(dtype, (4, 3), 2), [2, 0, 2]
+    whole = cg.tensor(memory)
+    target, part = whole[1::2, ::2].t(), cg.tensor(source)
+    expected = memory.copy()
+    view = expected[1::2, ::2].T
+    if dim == 0:
+        target, view = target.t(), view.T
+    part = part if dim else part.t()
+    for k, place in enumerate(index):
+        key = (slice(None),) * dim + (place,)
+        view[key] += array_of(part)[(slice(None),) * dim + (k,)]
+    assert target.index_add_(dim, cg.tensor(index), part) is target
+    assert same_bits(array_of(whole), expected)
+
+
+
 @pytest.mark.cases("layout", LAYOUTS)
 @pytest.mark.cases("dtype", DTYPES)
 def test_masks_and_places(dtype, layout):

@@ -14,6 +14,8 @@ def weights(w):
 
 
 SAMPLES = {
+    "at_classes": [sample(lambda x: x._at_classes(ONE_OF_3), (2, 3)), sample(lambda x: x._at_classes(PICTURE), (2, 3, 4))],
+    "to_classes": [sample(lambda x: x._to_classes(ONE_OF_3, 3), (2,)), sample(lambda x: x._to_classes(PICTURE, 3), (2, 4))],
     "softmax_loss": [
         sample(lambda x: F.cross_entropy(x, ONE_OF_3), (2, 3), exempt=REAL),
         sample(lambda x: F.cross_entropy(x, ONE_OF_3, reduction="none"), (2, 3), exempt=REAL),

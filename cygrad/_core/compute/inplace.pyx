@@ -157,16 +157,29 @@ def check_disjoint(TensorImpl target not None, tuple others):
                                "memory location. Please clone() the tensor before performing the operation.")
 
 
+cdef TensorImpl numbers_of(TensorImpl target):
+    """Return the numbers of a tensor to change: itself, or of 16-bit floats, which are rounded once, a copy in float32."""
+    return copy_of(target, cg_loops_of[target.dtype_nr]) if cg_is_opaque[target.dtype_nr] else target
+
+
+cpdef object change_values(TensorImpl target, change):
+    """Have `change` change a tensor of a tensor's numbers."""
+    cdef TensorImpl numbers = numbers_of(target)
+    change(numbers)
+    if numbers is not target:
+        copy_into(target, numbers)
+
+
 cpdef object write_values(TensorImpl target, write):
-    """Have `write` change the array of a tensor's numbers; 16-bit floats are changed in float32 and rounded once."""
-    cdef TensorImpl wide = copy_of(target, cg_loops_of[target.dtype_nr]) if cg_is_opaque[target.dtype_nr] else target
-    write(array_of(wide))
-    if wide is not target:
-        copy_into(target, wide)
+    """Have `write` change the array of a tensor's numbers."""
+    cdef TensorImpl numbers = numbers_of(target)
+    write(array_of(numbers))
+    if numbers is not target:
+        copy_into(target, numbers)
 
 
-def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
-    """Let `write` change the array of the first input, and record that by a rule; its other inputs may be None."""
+def change_in_place(RuleOp op not None, tuple inputs not None, change, **params):
+    """Let `change` change the numbers of the first input, and record that by a rule; its other inputs may be None."""
     cdef TensorImpl target = inputs[0], before
     cdef bint recorded = any_needs_node(inputs)
     check_in_place(target, any_needs_node(inputs[1:]))
@@ -174,7 +187,7 @@ def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
         before = copy_of(target, target.dtype_nr)
         take_history(before, target)
         inputs = (before,) + inputs[1:]
-    write_values(target, write)
+    change_values(target, change)
     count_change(target)
     if recorded:
         rebase(target, rule_node_of_inputs(op, inputs, target, params_of(op, inputs, params), 1))

@@ -4,9 +4,9 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, look_address, value_address, view_of, zero
 from cygrad._core.memory.sizes cimport parse_sizes
-from cygrad._core.operands.arrays cimport tensor_of_array
 from cygrad._core.operands.operands cimport copy_into, copy_of
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS, cg_itemsize, cg_loops_of,
+                                                  cg_real)
 
 cdef enum Change:
     TAKE        # from the whole to the part
@@ -104,8 +104,8 @@ cdef TensorImpl vector_of(TensorImpl tensor):
     return tensor if tensor.ndim else view_of(tensor, 0, 1, &one, &one)
 
 
-cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size):
-    """Return an index as a row-major tensor of int64; RuntimeError for a place outside of a dim."""
+cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size, error=RuntimeError, str prefix=""):
+    """Return an index as a row-major tensor of int64; an error for a place outside of a dim."""
     cdef TensorImpl places = dense(index, CG_INT64)
     cdef const int64_t* numbers = <const int64_t*>look_address(places)
     cdef intptr_t k
@@ -115,7 +115,7 @@ cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size):
     if outside:
         for k in range(places.count):
             if not 0 <= numbers[k] < size:
-                raise RuntimeError(f"index {numbers[k]} is out of bounds for dimension {dim} with size {size}")
+                raise error(f"{prefix}index {numbers[k]} is out of bounds for dimension {dim} with size {size}")
     return places
 
 
@@ -139,11 +139,92 @@ def elements_at(TensorImpl input not None, int dim, TensorImpl index not None):
     return result
 
 
-def changed_at(array not None, int dim, TensorImpl index not None, part not None, bint adds):
-    """Put, or add, elements of an array into another at places along a dim; RuntimeError for one outside. 0-d arrays are no operands."""
-    cdef TensorImpl whole = tensor_of_array(array), elements = tensor_of_array(part)
+def changed_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, bint adds):
+    """Put, or add, elements of a tensor into another at places along a dim; RuntimeError for one outside."""
     if index.count:
-        change_checked(whole, dim, vector_of(index), elements, PUT if not adds else EITHER if whole.dtype_nr == CG_BOOL else ADD)
+        part = part if part.dtype_nr == whole.dtype_nr else dense(part, whole.dtype_nr)
+        change_checked(vector_of(whole), dim, vector_of(index), vector_of(part),
+                       PUT if not adds else EITHER if whole.dtype_nr == CG_BOOL else ADD)
+
+
+def names_elements(TensorImpl input not None, int dim, TensorImpl index not None, TensorImpl source=None):
+    """Say whether an index of int64 or int32 names elements along a dim, each at its own place in the other dims, and as many elements
+    of a source, if there is one."""
+    cdef int ndim = max(input.ndim, 1), d
+    if index.dtype_nr not in (CG_INT64, CG_INT32) or max(index.ndim, 1) != ndim or source is not None and max(source.ndim, 1) != ndim:
+        return False
+    for d in range(min(input.ndim, index.ndim)):
+        if d != dim and index.sizes[d] > input.sizes[d]:
+            return False
+    return True
+
+
+# ----- Slices -----
+def names_slices(TensorImpl input not None, int dim, TensorImpl index not None, TensorImpl source not None):
+    """Say whether a vector of int64 or int32 names slices along a dim, as many as a source of the same dtype and other sizes has."""
+    cdef int d
+    if (index.dtype_nr not in (CG_INT64, CG_INT32) or index.ndim > 1 or input.dtype_nr != source.dtype_nr or input.ndim != source.ndim
+            or input.ndim == 0 and index.count != 1):
+        return False
+    for d in range(input.ndim):
+        if source.sizes[d] != (index.count if d == dim else input.sizes[d]):
+            return False
+    return True
+
+
+cdef int change_slices(TensorImpl whole, int dim, TensorImpl places, TensorImpl part, Change change) except -1:
+    """Move or add whole slices at checked places along a dim, between row-major tensors: one line for each place in the dims before."""
+    cdef Line line
+    cdef int dtype = cg_real[whole.dtype_nr], d
+    cdef intptr_t outer = 1, inner = cg_itemsize[whole.dtype_nr] // cg_itemsize[dtype], width = cg_itemsize[dtype]
+    cdef char* first = address(whole)
+    cdef char* own = address(part)
+    for d in range(whole.ndim):
+        if d < dim:
+            outer *= whole.sizes[d]
+        elif d > dim:
+            inner *= whole.sizes[d]
+    line.count, line.parts, line.places = places.count, inner, <const int64_t*>value_address(places)
+    line.along, line.step, line.own = inner, 0, inner
+    for _ in range(outer):
+        run_line_of(dtype, first, own, &line, change)
+        first += whole.sizes[dim] * inner * width
+        own += places.count * inner * width
+    return 0
+
+
+def slices_at(TensorImpl input not None, int dim, TensorImpl index not None):
+    """Return the slices at places along a dim, which a vector names; IndexError for a place outside. A 0-d tensor is a vector."""
+    cdef intptr_t shape[MAX_DIMS]
+    cdef TensorImpl whole = vector_of(input), places, result
+    cdef int d
+    if not 0 <= dim < whole.ndim:
+        raise RuntimeError("the dims of the tensor have changed")
+    places = checked_places(index, dim, whole.sizes[dim], IndexError, "index out of range in self: ")
+    for d in range(whole.ndim):
+        shape[d] = places.count if d == dim else whole.sizes[d]
+    result = empty(whole.dtype_nr, whole.ndim, shape)
+    if result.count:
+        change_slices(dense(whole, whole.dtype_nr), dim, places, result, TAKE)
+    return result
+
+
+def changed_slices_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, bint adds):
+    """Put, or add, slices of a tensor into another at places along a dim; RuntimeError for one outside."""
+    cdef TensorImpl places, target
+    cdef int d
+    whole, part = vector_of(whole), vector_of(part)
+    cdef bint fits = whole.ndim == part.ndim and 0 <= dim < whole.ndim
+    for d in range(whole.ndim if fits else 0):
+        fits = fits and part.sizes[d] == (index.count if d == dim else whole.sizes[d])
+    if not fits:
+        raise RuntimeError("the sizes of the slices no longer fit the tensor")
+    places = checked_places(index, dim, whole.sizes[dim])
+    if part.count:
+        target = dense(whole, whole.dtype_nr)
+        change_slices(target, dim, places, dense(part, whole.dtype_nr), PUT if not adds else EITHER if whole.dtype_nr == CG_BOOL else ADD)
+        if target is not whole:
+            copy_into(whole, target)
 
 
 # ----- In the last dims, which count as one -----

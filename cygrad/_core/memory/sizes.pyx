@@ -100,6 +100,56 @@ def normalized_dim(dim, int ndim, str argument not None="dim"):
     return wrap_dim(integer(dim, argument), ndim)
 
 
+cdef inline bint are_exact(tuple items):
+    for item in items:
+        if type(item) is not int:
+            return False
+    return True
+
+
+def integers(value):
+    """Return one integer or several as a tuple."""
+    cdef tuple items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    return items if are_exact(items) else tuple([PyNumber_Index(item) for item in items])
+
+
+def size_from_arguments(tuple arguments not None, str function not None="size"):
+    """Return sizes given as one sequence or as several ints; TypeError, naming the function, for anything else."""
+    cdef tuple sizes = arguments
+    cdef Py_ssize_t position
+    if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
+        sizes = tuple(arguments[0])
+    if not arguments:
+        raise TypeError(f"{function}() received an invalid combination of arguments - got (), but expected (tuple of ints size)")
+    if are_exact(sizes):
+        return sizes
+    for position, size in enumerate(sizes):
+        if PyBool_Check(size) or not PyIndex_Check(size):
+            raise TypeError(f"{function}(): argument 'size' (position 1) must be tuple of ints, but found element of type "
+                            f"{type(size).__name__} at pos {position}")
+    return tuple([PyNumber_Index(size) for size in sizes])
+
+
+def normalized_dims(dim, int ndim):
+    """Return dims as a tuple of numbers from 0 on; None means all, and so do none."""
+    if dim is None:
+        return tuple(range(ndim))
+    if not isinstance(dim, (tuple, list)):
+        return (wrap_dim(integer(dim, "dim"), ndim),)
+    return tuple([wrap_dim(integer(item, "dim"), ndim) for item in tuple(dim)]) if dim else tuple(range(ndim))
+
+
+def distinct_dims(dims, int ndim):
+    """Return dims as numbers from 0 on; RuntimeError if one is given twice."""
+    cdef tuple normalized = tuple([wrap_dim(integer(dim, "dim"), ndim) for dim in dims])
+    cdef unsigned long long seen = 0
+    for dim in normalized:
+        if seen >> <int>dim & 1:
+            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
+        seen |= 1ULL << <int>dim
+    return normalized
+
+
 # ----- Arithmetic -----
 cdef int wrap_dim(intptr_t dim, int ndim) except -1:
     """Return a dim as a number from 0 on; raise IndexError where it is out of range."""

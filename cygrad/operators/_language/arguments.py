@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
-from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.memory.sizes import distinct_dims as distinct_dims
+from cygrad._core.memory.sizes import integers as integers
+from cygrad._core.memory.sizes import normalized_dims as normalized_dims
 from cygrad._core.operands.operands import checked_out
 from cygrad.ops.refusals import REFUSALS, refusal, refused_factor
 
@@ -92,21 +93,9 @@ def read_factor(operator: Any, word: str, factor: Any, *tensors: Any) -> Any:
     return factor
 
 
-def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Return dims as a tuple of non-negative numbers; None means all."""
-    if isinstance(dim, SEQUENCE) and dim:
-        return tuple([normalized_dim(d, ndim) for d in dim])
-    return tuple(range(ndim)) if dim is None or isinstance(dim, SEQUENCE) else (normalized_dim(dim, ndim),)
-
-
 def delivered(result: Any, out: Any) -> Any:
     """Return a result, written into `out` if that is given."""
     return result if out is None else checked_out(out, result)
-
-
-def integers(value: Any) -> tuple[int, ...]:
-    """Return one integer or several as a tuple."""
-    return tuple(map(index, value if isinstance(value, SEQUENCE) else (value,)))
 
 
 def spread(sizes: tuple[Any, ...], by_name: Any = None) -> tuple[int, ...]:
@@ -125,15 +114,6 @@ def given_tensors(operator: Any, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
         if not isinstance(tensor, TensorImpl):
             raise TypeError(f"{operator.name}(): expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
     return tensors
-
-
-def distinct_dims(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    """Return dims as non-negative numbers; RuntimeError if one is given twice."""
-    normalized = tuple(normalized_dim(dim, ndim) for dim in dims)
-    for dim in normalized:
-        if normalized.count(dim) > 1:
-            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
-    return normalized
 
 
 def shown(results: Any, name: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_in_place, write_values
+from cygrad._core.compute.inplace import apply_in_place, change_in_place, change_values, check_disjoint
 from cygrad._core.entry.operator_object import COMPOSED, Declaration, LazySignature, make_operator, signature_without_out
 from cygrad._core.entry.special import over_tensors
 from cygrad._core.exchange.replacement import rearrange_in_place
@@ -21,6 +21,7 @@ from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_several
 from cygrad._core.graph.rules import recorded as recorded
 from cygrad._core.memory.formats import contiguous_format
+from cygrad._core.operands.arrays import to_array
 from cygrad.operators import public_name
 from cygrad.operators._language.arguments import delivered
 from cygrad.ops.refusals import refuse
@@ -120,12 +121,17 @@ def changed(operator: Any, inputs: tuple[Any, ...], write: Callable[[np.ndarray]
 
     It is done to a row-major copy, which `out` takes; where that is IN_PLACE, to the input itself.
     """
+    return changed_numbers(operator, inputs, lambda numbers: write(to_array(numbers)), out, **params)
+
+
+def changed_numbers(operator: Any, inputs: tuple[Any, ...], change: Callable[[Any], Any], out: Any, /, **params: Any) -> Any:
+    """Do as `changed` does, by a function of a tensor, which records nothing; of 16-bit floats it has the numbers in float32."""
     input, *others = inputs
     if out is IN_PLACE:
         check_disjoint(input, tuple(others))
-        return write_in_place(operator.declaration.rule, inputs, write, **params)
+        return change_in_place(operator.declaration.rule, inputs, change, **params)
     result = input.detach().clone(memory_format=contiguous_format)
-    write_values(result, write)
+    change_values(result, change)
     return delivered(recorded(operator, inputs, result, **params), out)
 
 
@@ -158,7 +164,7 @@ def overwriting(operator: Any) -> Any:
 
 
 def changing(operator: Any) -> Any:
-    """Return the in-place form of an operator that ends in `changed`, or hands its `out` on to one that does."""
+    """Return the in-place form of an operator that ends in `changed` or `changed_numbers`, or hands its `out` on to one that does."""
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         _refuse_out(operator, keywords)
         return operator.function(self, *arguments, out=IN_PLACE, **keywords)

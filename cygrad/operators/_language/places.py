@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.compute.creation import scalar_tensor
+from cygrad._core.compute.places import names_elements
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import first_outside, to_array
@@ -51,7 +52,7 @@ def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: s
     A source has as many dims as the index.
     """
     d = normalized_dim(dim, input.ndim)
-    if index.numel() == 0:
+    if index.numel() == 0 or names_elements(input, d, index, src):
         return d
     ndim, shape = input.ndim, index.shape
     if index.dtype.name not in ("int64", "int32"):
@@ -75,12 +76,12 @@ def key_of(input: Tensor, index: Tensor, d: int) -> tuple[np.ndarray, ...]:
     return tuple([array if k == d else np.arange(size).reshape(-1, *(1,) * (last - k)) for k, size in enumerate(array.shape)])
 
 
-def slices_along(input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], message: str,
+def slices_along(operator: Any, input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], message: str,
                  error: type[Exception] = RuntimeError) -> tuple[int, np.ndarray]:
-    """Return the dim and the places along it that a vector names; the message has a place for a dtype that is refused."""
+    """Return the dim and the places along it that a vector names; the message has places for the operator and a dtype it refuses."""
     d = normalized_dim(dim, input.ndim)
     if index.dtype.name not in dtypes:
-        raise error(message.format(index.dtype))
+        raise error(message.format(operator.name, index.dtype))
     return d, to_array(index).reshape(-1)
 
 

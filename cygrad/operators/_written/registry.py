@@ -265,7 +265,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.bands":
         "_banded",
     "cygrad.operators.class_losses":
-        "_softmax_loss_gradient _softmax_loss",
+        "_at_classes _to_classes _softmax_loss_gradient _softmax_loss",
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
@@ -391,7 +391,7 @@ RULES: dict[str, str] = {
         "special_modified_bessel_k1 special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_jv special_yv "
         "special_iv special_ive special_kv special_airy_ai airy_ai_slope spherical_bessel special_spherical_bessel_j0",
     "cygrad.operators.class_losses":
-        "softmax_loss_gradient softmax_loss",
+        "at_classes to_classes softmax_loss_gradient softmax_loss",
     "cygrad.operators.conjugation":
         "view_as_real view_as_complex",
     "cygrad.operators.convolutions":

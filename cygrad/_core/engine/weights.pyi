@@ -1,0 +1,3 @@
+from typing import Any
+
+def plain_weights(outputs: tuple[Any, ...], gradients: tuple[Any, ...]) -> tuple[Any, ...] | None: ...

@@ -241,7 +241,7 @@ ROWS = {
     "copysign": row(true=lambda a, b: -abs(a) if b < 0 else abs(a)),
     "heaviside": row(numpy=lambda x, values: np.where(x == 0, values, (x > 0).astype(values.dtype)),
         true=lambda x, values: values if x == 0 else mp.mpf(x > 0)),
-    "nextafter": row(true=lambda a, b: a, slopes=[lambda a, b: int(a != b), lambda a, b: 0]),       # within one unit; to the bit in test_elementwise
+    "nextafter": row(true=lambda a, b: a, slopes=[lambda a, b: int(a != b), lambda a, b: 0]),   # one unit; to the bit in test_elementwise
     "nan_to_num": row(parameters={"nan": 1.0, "posinf": 2.0, "neginf": -2.0}, numpy=np.nan_to_num, true=lambda x, nan, posinf, neginf: x),
     "clamp": row(numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high), true=lambda x, low, high: min(max(x, low), high)),
     "clamp_min": row(numpy=np.maximum, true=max),

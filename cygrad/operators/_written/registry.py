@@ -60,7 +60,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
     "cygrad.operators.normalization":
-        "native_layer_norm native_group_norm native_batch_norm",
+        "layer_norm rms_norm group_norm native_layer_norm native_group_norm native_batch_norm",
     "cygrad.operators.norms":
         "dist renorm renorm_",
     "cygrad.operators.orthogonal":
@@ -72,7 +72,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
     "cygrad.operators.python_functions":
-        "apply_ map_",
+        "apply_ map_ map2_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":
@@ -299,7 +299,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.histograms":
         "bincount histc histogram",
     "cygrad.operators.indexing":
-        "select narrow _with_zeros_at _scatter_key",
+        "select narrow narrow_copy _with_zeros_at _scatter_key",
     "cygrad.operators.least_squares":
         "pinverse _lstsq",
     "cygrad.operators.lookup":
@@ -329,7 +329,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
     "cygrad.operators.python_functions":
-        "apply_ map_",
+        "apply_ map_ map2_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":

@@ -210,6 +210,9 @@ NN_FUNCTIONAL: dict[str, str] = {
         "nn_functional_one_hot nn_functional_embedding nn_functional_embedding_bag",
     "cygrad.operators.exponentials":
         "nn_functional_softmax nn_functional_softmin nn_functional_log_softmax",
+    "cygrad.operators.fractional_pooling":
+        "nn_functional_fractional_max_pool2d_with_indices nn_functional_fractional_max_pool2d "
+        "nn_functional_fractional_max_pool3d_with_indices nn_functional_fractional_max_pool3d",
     "cygrad.operators.grids":
         "nn_functional_affine_grid nn_functional_grid_sample",
     "cygrad.operators.interpolation":

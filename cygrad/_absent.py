@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from cygrad.operators import NAMESPACES, modules_of
+from cygrad.operators._written import registry
+
 
 class Topic(NamedTuple):
     """Something that torch has: the words for it in the README's limits, a pattern of its names, and a way to do without it."""
@@ -20,8 +23,9 @@ class Topic(NamedTuple):
 TOPICS = (
     Topic("optimisers", r"optim", "cygrad.optimize gives SciPy's solvers exact gradients; examples/digits.py writes Adam in a few lines"),
     Topic("layers", r"functional|[A-Z]\w*(?:\dd|Norm|Loss|LU)|Linear|Module|Parameter|Sequential|lstm\w*|gru\w*|rnn\w*|"
-          r"(?:cudnn|miopen|mkldnn|quantized)_\w*(?:conv|pool|grid)\w*|(?:\w*_)?(?:dropout\w*|embedding\w*)|\w+_loss|prelu_\w+|"
-          r"(?!native_\w+_norm$)\w*(?:batch|group|instance|layer|rms)_norm\w*", "write it with operators, as examples/digits.py does"),
+          r"(?:cudnn|miopen|mkldnn|quantized)_\w*(?:conv|pool|grid)\w*|native_dropout|\w+_loss|embedding_\w+|prelu_\w+|"
+          r"(?!native_\w+_norm$|layer_norm$|group_norm$|rms_norm$)\w*(?:batch|group|instance|layer|rms)_norm\w*",
+          "write it with operators, as examples/digits.py does"),
     Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
     Topic("probability distributions", r"distributions", "write the logarithm of the density with operators, "
@@ -52,8 +56,7 @@ ELSEWHERE = {
     "scipy": "cygrad.optimize gives SciPy's solvers exact gradients",
     "lax": "write Python's loops, or cygrad.checkpoint.checkpoint_loop for long ones",
     "block_until_ready": "leave it out: results are ready when they are read", "device_put": "leave it out: there is one device",
-    "eig": "cygrad.linalg.eig", "symeig": "cygrad.linalg.eigh", "solve": "cygrad.linalg.solve", "lstsq": "cygrad.linalg.lstsq",
-    "matrix_rank": "cygrad.linalg.matrix_rank", "profiler": "cygrad.autograd.profiler", "to_dlpack": "x.__dlpack__()",
+    "symeig": "cygrad.linalg.eigh", "profiler": "cygrad.autograd.profiler", "to_dlpack": "x.__dlpack__()",
 }
 
 
@@ -64,6 +67,9 @@ def why_absent(name: str, tensor: type) -> str:
     if name in ELSEWHERE:
         instead = ELSEWHERE[name]
         return f"; {instead}" if " " in instead else f"; did you mean {instead}?"
+    for prefix, space in NAMESPACES.items():
+        if prefix + name in modules_of(getattr(registry, prefix.strip("_").upper())):
+            return f"; did you mean cygrad.{space}.{name}?"
     if hasattr(tensor, name):
         return f"; tensors have it: x.{name}{'(...)' if callable(getattr(tensor, name)) else ''}"
     for topic in TOPICS:

@@ -100,6 +100,26 @@ def log_softmax(
     input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DTypeLike | None = None, *,
     axis: _int | None = None,
 ) -> Tensor: ...
+def fractional_max_pool2d_with_indices(
+    input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+    output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]: ...
+def fractional_max_pool2d(
+    input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+    output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any: ...
+def fractional_max_pool3d_with_indices(
+    input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+    output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]: ...
+def fractional_max_pool3d(
+    input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+    output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any: ...
 def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor: ...
 def grid_sample(
     input: Tensor, grid: Tensor, mode: Literal['bilinear', 'nearest', 'bicubic'] = 'bilinear',

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +12,13 @@ import numpy as np
 
 from cygrad._core.compute.products import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
+from cygrad.data.creation import tensor
+from cygrad.data.limits import result_type
 from cygrad.numpy_functions import ufunc_methods
 from cygrad.numpy_functions.dispatch import ROWS
-from cygrad.numpy_functions.rows import arrays, delivered, operand, refusal, refuse_out
+from cygrad.numpy_functions.rows import arrays, delivered, name_of, operand, refusal, refuse_out
 from cygrad.operators import find, modules_of
+from cygrad.operators._language.arguments import all_examples
 from cygrad.operators._written import registry
 from cygrad.ops import ELEMENTWISE
 
@@ -68,4 +73,24 @@ def _special(ufunc: np.ufunc) -> Callable[..., Any] | None:
         return None
     from cygrad import special
     function = getattr(special, name)
-    return lambda *inputs, **keywords: function(*(x if isinstance(x, int | float) else operand(x) for x in inputs), **keywords)
+    of_tensors = [parameter.annotation == "Tensor" for parameter in inspect.signature(function).parameters.values()]
+
+    def compute(*inputs: Any, **keywords: Any) -> Any:
+        operands = [x if isinstance(x, int | float) else operand(x) for x in inputs]
+        if ufunc.types[0].startswith("l"):      # the first operand is the order of a function for whole orders
+            operands[0] = _whole(ufunc, operands[0])
+        first = next(x for x in operands if isinstance(x, TensorImpl))
+        for place, x in enumerate(operands):
+            if of_tensors[place] and not isinstance(x, TensorImpl):
+                operands[place] = tensor(x, dtype=result_type(first, x))
+        return function(*operands, **keywords)
+
+    return compute
+
+
+def _whole(ufunc: np.ufunc, order: Any) -> Any:
+    """Return an order without its fraction, with SciPy's warning if it has one."""
+    whole = order.detach().trunc() if isinstance(order, TensorImpl) else float(np.trunc(order))
+    if bool(all_examples(whole != order).any() if isinstance(order, TensorImpl) else whole != order):
+        warnings.warn(f"{name_of(ufunc)}: floating point number truncated to an integer", RuntimeWarning, stacklevel=4)
+    return whole

@@ -31,7 +31,7 @@ def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Ten
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if y.dtype.kind == "b" or x is not None and x.dtype.kind == "b":
-        raise RuntimeError(f"{function.name}: received a bool input for `{'y' if y.dtype.kind == 'b' else 'x'}`, but bool is not supported")
+        raise RuntimeError(f"{function.name}: received a bool input for {'`y`' if x is None else '`x` or `y`'}, but bool is not supported")
     if x is not None and dx is not None:
         raise TypeError(f"{function.name}() takes x, the positions of samples, or dx, their distance, not both")
     d = normalized_dim(dim, y.ndim)

@@ -123,7 +123,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     """
 
 
-@operator(indexing.narrow, tangent=linear, batch=_part_of_examples, copy=True)
+@operator(indexing.narrow, tangent=linear, batch=_part_of_examples, copy="method")
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """View of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one.
 

@@ -98,7 +98,7 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: Any, s
 
 
 # ----- By the elements of one example -----
-@operator(refuses={"biuc": NO_LOOP}, loop="LayerNormKernelImpl")
+@operator(refuses={"biuc": NO_LOOP}, loop="LayerNormKernelImpl", method=False, aliases=("layer_norm",))
 def nn_functional_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
                              eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(variance + eps) weight + bias, with mean and variance over the last dims, whose sizes are `normalized_shape`.
@@ -118,7 +118,7 @@ def nn_functional_layer_norm(input: Tensor, normalized_shape: Sequence[int], wei
     return _scaled(x._standardized(eps, dims), factor, shift, input.dtype)
 
 
-@operator(refuses={"biu": NO_LOOP}, loop="rms_norm")
+@operator(refuses={"biu": NO_LOOP}, loop="rms_norm", method=False, aliases=("rms_norm",))
 def nn_functional_rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
                            ) -> Tensor:
     """x / sqrt(mean(x^2) + eps) weight, with the mean over the last dims, whose sizes are `normalized_shape`.
@@ -152,7 +152,7 @@ def _check_channels(input: Tensor, **factors: Tensor | None) -> None:
                                f"{list(factor.shape)} and input of shape {list(input.shape)}")
 
 
-@operator(refuses={"biuc": NO_LOOP}, loop="GroupNormKernelImpl")
+@operator(refuses={"biuc": NO_LOOP}, loop="GroupNormKernelImpl", method=False, aliases=("group_norm",))
 def nn_functional_group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
                              ) -> Tensor:
     """`layer_norm` of groups of channels, dim 1: `num_groups` of them, of equal size (Wu, He 2018).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.graph.tensor import TensorImpl
 from cygrad.operators._language.declaration import operator
 
 if TYPE_CHECKING:
@@ -25,6 +24,15 @@ def _write(operator: Any, target: Tensor, function: Any, *others: Tensor) -> Ten
         if not isinstance(number, int | float | complex):
             raise TypeError(f"must be real number, not {type(number).__name__}: {name}() got this from its function")
     return target.copy_(target.new_tensor(numbers).reshape(target.shape)) if numbers else target
+
+
+def _beside(operator: Any, target: Tensor, **others: Any) -> list[Tensor]:
+    """Return other operands of the dtype of the target in its shape."""
+    for name, other in others.items():
+        if other.dtype != target.dtype:
+            described = f"'{name}'" if len(others) == 1 else f"argument '{name}'"       # torch's words
+            raise TypeError(f"{operator.__name__}: expected {target.type()} for {described} (got {other.type()})")
+    return [other.expand(target.shape) for other in others.values()]
 
 
 @operator(special=False)
@@ -58,8 +66,15 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
     >>> cygrad.tensor([1., 2.]).map_(cygrad.tensor([10.]), max)
     tensor([10., 10.])
     """
-    if not isinstance(other, TensorImpl):
-        raise TypeError(f"{map_.__name__}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-    if other.dtype != self.dtype:
-        raise TypeError(f"{map_.__name__}: expected {self.type()} for 'other' (got {other.type()})")
-    return _write(map_, self, callable, other.expand(self.shape))
+    return _write(map_, self, callable, *_beside(map_, self, other=other))
+
+
+@operator(special=False)
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by the result of a Python function of it and of the elements of `x` and `y`, which broadcast. See `map_`.
+
+    >>> import cygrad
+    >>> cygrad.tensor([1., 2.]).map2_(cygrad.tensor([10.]), cygrad.tensor(0.5), lambda a, x, y: a + x * y)
+    tensor([6., 7.])
+    """
+    return _write(map2_, self, callable, *_beside(map2_, self, x=x, y=y))

@@ -19,29 +19,35 @@ RANKS = dtype_by_name["float64"]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _fractions(function: Any, input: Tensor, q: Tensor | Real) -> Tensor:
-    """Return the fractions in float64, as a vector or a 0-d tensor: the ranks of millions of elements are no numbers of float32."""
-    if not isinstance(q, TensorImpl):
-        if not isinstance(q, int | float):
-            raise TypeError(f"{function.name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
-        if not 0 <= q <= 1:
-            raise RuntimeError(f"{function.name}() q must be in the range [0, 1] but got {q}")
-        return scalar_tensor(q, RANKS)
+def _number(function: Any, q: Real) -> Tensor:
+    """Return a fraction as a 0-d tensor of float64: the ranks of millions of elements are no numbers of float32."""
+    if not isinstance(q, int | float):
+        raise TypeError(f"{function.name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
+    if not 0 <= q <= 1:
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+    return scalar_tensor(q, RANKS)
+
+
+def _vector(input: Tensor, q: Tensor) -> Tensor:
+    """Return fractions in float64, of a vector or a 0-d tensor."""
     if q.ndim > 1:
-        raise RuntimeError(f"{function.name}() q must be a scalar or 1D tensor")
+        raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, but got {q.ndim} dims")
     if q.dtype != input.dtype:
-        raise RuntimeError(f"{function.name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError(f"quantile() q tensor must be same dtype as the input tensor, but got {q.dtype} and {input.dtype}")
+    values = all_examples(q)
+    if not bool(((values >= 0) & (values <= 1)).all()):
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q.to(RANKS)
 
 
-def _check(function: Any, input: Tensor, interpolation: str) -> None:
+def _check(input: Tensor, interpolation: str) -> None:
+    """Refuse integers, no elements, and unknown interpolations; torch's words name `quantile` in errors of `nanquantile`, too."""
     if not input.is_floating_point():
-        raise RuntimeError(f"{function.name}() input tensor must be either float or double dtype")
+        raise RuntimeError(f"quantile() input tensor must be either float or double dtype, but got {input.dtype}")
     if not input.numel():
-        raise RuntimeError(f"{function.name}() input tensor must be non-empty")
+        raise RuntimeError("quantile() input tensor must be non-empty")
     if interpolation not in INTERPOLATIONS:
-        raise RuntimeError(f"{function.name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
-                           f"but got {interpolation}")
+        raise RuntimeError(f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
 
 
 def _of_rows(rows: Tensor, q: Tensor, interpolation: str, skips_nan: bool) -> Tensor:
@@ -64,12 +70,12 @@ def _of_rows(rows: Tensor, q: Tensor, interpolation: str, skips_nan: bool) -> Te
 
 def _quantile(function: Any, input: Tensor, q: Tensor | Real, dim: int | None, keepdim: bool, interpolation: str,
               skips_nan: bool) -> Tensor:
-    fractions = _fractions(function, input, q)
-    _check(function, input, interpolation)
     if isinstance(q, TensorImpl):
-        values = all_examples(fractions)
-        if not bool(((values >= 0) & (values <= 1)).all()):
-            raise RuntimeError(f"{function.name}() q values must be in the range [0, 1]")
+        _check(input, interpolation)
+        fractions = _vector(input, q)
+    else:
+        fractions = _number(function, q)
+        _check(input, interpolation)
     if dim is None or not input.ndim:
         rows, sizes = input.reshape(-1), (1,) * input.ndim
     else:

@@ -56,6 +56,11 @@ def _check_one_side(onesided: bool | None, is_complex: bool) -> bool:
     return not is_complex if onesided is None else onesided
 
 
+def _title(input: Tensor) -> str:
+    """Return torch's name of a dtype in errors."""
+    return DTYPES[NUMBER[input.dtype.name]].title
+
+
 def _norm(normalized: bool) -> str:
     return "ortho" if normalized else "backward"
 
@@ -69,8 +74,7 @@ def _check_dims(input: Tensor) -> None:
 def _check_signal(input: Tensor, frames: _Frames, window: Tensor | None) -> None:
     size, hop, points = frames
     if not input.dtype.is_differentiable:
-        raise RuntimeError(f"{stft.__name__}(): expected a tensor of floating point or complex values, but got "
-                           f"{DTYPES[NUMBER[input.dtype.name]].title}")
+        raise RuntimeError(f"{stft.__name__}(): expected a tensor of floating point or complex values, but got {_title(input)}")
     if not 0 < size <= input.shape[-1]:
         raise RuntimeError(f"{stft.__name__}(): expected 0 < n_fft < {input.shape[-1]}, but got n_fft={size}")
     if hop <= 0:
@@ -125,6 +129,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     pieces = input.unfold(-1, frames.size, frames.hop)
     if window is not None or frames.points < frames.size:
         pieces = pieces * _spread_over(frames, _ones(frames, input) if window is None else window)
+    if pieces.dtype.loops is not pieces.dtype:
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {_title(pieces)}; convert it first, e.g. with .float()")
     result = (fft_rfft if one_side else fft_fft)(pieces, None, -1, _norm(normalized)).transpose(-1, -2)
     if return_complex is not False:
         return result
@@ -140,7 +146,7 @@ def _check_spectra(input: Tensor, frames: _Frames, window: Tensor | None, onesid
     size, hop, points = frames
     if not input.is_complex():
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True, but got "
-                           f"{DTYPES[NUMBER[input.dtype.name]].title}")
+                           f"{_title(input)}")
     if input.ndim not in (2, 3):
         raise RuntimeError(f"{istft.__name__}(): expected a tensor with 3 or 4 dimensions, but got {input.ndim + 1}, of them one for "
                            "real and imaginary parts")

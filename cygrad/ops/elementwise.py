@@ -252,7 +252,7 @@ elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 i
 elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)",
             da="0 if a == 0 and b <= 0 else log(1 if a == 0 and b <= 0 else b)",
             db="a / b", domain=(0.3, 2), aliases=("special_xlogy",), forms=True, doc="a * log(b); 0 where a is 0.")
-elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9),
+elementwise("logit", y="logit(x)", dx="1 / s / s", let={"s": "sqrt(x * (1 - x))"}, domain=(0.1, 0.9),
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
 elementwise("sin", y="sin(x)", dx="cos(x)", kinds="fc", numpy="sin", doc="Sine of each element, in radians.")
 elementwise("cos", y="cos(x)", dx="-sin(x)", kinds="fc", numpy="cos", doc="Cosine of each element, in radians.")
@@ -349,7 +349,8 @@ elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x 
                                               "for hardtanh")},
             loop="clamp_scalar_cpu",
             aliases=("nn_functional_relu6",), doc="Rectifier limited to 6.")
-elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, aliases=("nn_functional_softsign",),
+elementwise("softsign", y="x / (1 + abs(x))", let={"r": "1 / (1 + abs(x))"}, dx="r / (1 + abs(x)) if is_real else (0.5 + 0.5 * r) * r",
+            dx_conj="0 if is_real else -0.5 * (x * r) * sgn(x) * r", kinds="fc", method=False, aliases=("nn_functional_softsign",),
             doc="x / (1 + abs(x)).")
 elementwise("mish", y="x * (n / (n + 2))", let={"m": "minimum(x, 21)", "e": "exp(m)", "n": "e * (e + 2)"},
             dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", method=False, aliases=("nn_functional_mish",),
@@ -395,7 +396,7 @@ elementwise("heaviside", operands=("x", "values"), y="values if x == 0 else 1 if
             kinds="bif", numpy="heaviside", edges=(0.0,),
             refuses={"c": RuntimeError("{name} is not yet implemented for complex tensors.")},
             doc="Step function of each element: 0 below 0, `values` at 0, 1 above; 0 of NaN, as in torch.")
-elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter", edges=(0.0,),
+elementwise("nextafter", y="nextafter(a, b)", da="0 if a == b else 1", db="0", numpy="nextafter", edges=(0.0,),
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
             kinds="biuf", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},

@@ -96,6 +96,7 @@ TUNING: dict[str, dict[str, Any]] = {
     "celu": {"cost": 1},
     "hardtanh": {"rare": "i"},
     "relu6": {"rare": "i"},
+    "softsign": {"rare": "c"},
     "mish": {"cost": 2},
     "tanhshrink": {"cost": 1, "rare": "c"},
     "threshold": {"rare": "i"},

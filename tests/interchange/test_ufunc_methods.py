@@ -199,6 +199,34 @@ def test_special_functions_of_arrays_numbers_and_tensors():
         special.erf(cg.tensor(x, requires_grad=True), out=array)
 
 
+def test_gamma_functions_of_scipy_take_numbers():
+    """Their operators take tensors only, as torch's do; a number has no dtype beside a tensor."""
+    special, _ = special_ufuncs()
+    for dtype in ("float32", "float64"):
+        x = np.array([0.3, 1.5], dtype)
+        for function in (special.gammainc, special.gammaincc):
+            for arguments in ((0.1, x), (2, x), (x, 0.1), (np.array([0.1, 2.0], dtype), x), (np.float64(0.1), x)):
+                for place, array in enumerate(arguments):
+                    if array is x:
+                        leaves = [cg.tensor(y, requires_grad=True) if k == place and place else cg.tensor(y) if k == place else y
+                                  for k, y in enumerate(arguments)]
+                        result = function(*leaves)
+                        assert result.dtype.name == dtype and result.requires_grad == bool(place)
+                        np.testing.assert_allclose(result.detach().numpy(), function(*arguments), rtol=64 * np.finfo(dtype).eps)
+
+
+def test_whole_orders_of_scipy_are_cut_off():
+    special, _ = special_ufuncs()
+    x = np.array([0.3, 1.5])
+    for function in (special.kn, special.yn):
+        for order in (2, 2.0, np.array([1.0, 3.0])):
+            np.testing.assert_allclose(function(order, cg.tensor(x)).numpy(), function(order, x), rtol=1e-13)
+        for order in (0.5, np.array([1.0, 2.7]), cg.tensor([1.0, 2.7])):
+            with pytest.warns(RuntimeWarning, match="floating point number truncated to an integer"):
+                result = function(order, cg.tensor(x))
+            np.testing.assert_allclose(result.numpy(), function(np.trunc(order), x), rtol=1e-13)
+
+
 def test_a_function_of_another_library_is_taken_for_no_special_one():
     other = np.frompyfunc(lambda x: x, 1, 1)
     with pytest.raises(TypeError, match="^the ufunc '.*' is not supported on cygrad tensors"):

@@ -19,6 +19,8 @@ def test_layouts():
     view = x.T[::2]
     assert view.apply_(lambda number: -number) is view and x.tolist() == [[0, 1, -2], [-3, 4, -5]]
     assert view.map_(cg.tensor([10.0, 20.0]), lambda a, b: a + b) is view and x.tolist() == [[10, 1, 8], [17, 4, 15]]
+    assert view.map2_(cg.ones(()), cg.tensor([[2.0], [3.0]]), lambda a, b, c: a * b - c) is view
+    assert x.tolist() == [[8, 1, 5], [15, 4, 12]]
     assert cg.zeros(0).apply_(abs).shape == (0,) and cg.tensor(2.0).apply_(lambda a: a * a).item() == 4
 
 
@@ -35,6 +37,10 @@ def test_a_function_that_raises_changes_nothing():
     (lambda: cg.ones(2).apply_(3), TypeError, "'int' object is not callable"),
     (lambda: cg.ones(2).map_(3, max), TypeError, "argument 'other' .* must be Tensor, not int"),
     (lambda: cg.ones(2).map_(cg.ones(2).double(), max), TypeError, "map_: expected cygrad.FloatTensor for 'other'"),
+    (lambda: cg.ones(2).map2_(cg.ones(2), 3, max), TypeError, r"map2_\(\): argument 'y' .* must be Tensor, not int"),
+    (lambda: cg.ones(2).map2_(cg.ones(2).int(), cg.ones(2), max), TypeError, "map2_: expected cygrad.FloatTensor for argument 'x'"),
+    (lambda: cg.ones(2).map2_(cg.ones(2), cg.ones(3), max), RuntimeError, "The expanded size of the tensor"),
+    (lambda: cg.ones(2).map2_(cg.ones(2), cg.ones(2, requires_grad=True), max), RuntimeError, r"Can't call map2_\(\) on Variable"),
     (lambda: cg.ones(2).map_(cg.ones(3), max), RuntimeError, "The expanded size of the tensor"),
     (lambda: cg.ones(2, requires_grad=True).apply_(abs), RuntimeError, r"Can't call apply_\(\) on Variable that requires grad"),
     (lambda: cg.ones(2).map_(cg.ones(2, requires_grad=True), max), RuntimeError, r"Can't call map_\(\) on Variable that requires grad"),

@@ -94,7 +94,8 @@ def refusal_of(call, arrays, dtype):
         if re.search("same (dtype|scalar type)|dtypes match|same dtypes", str(error)):
             return None
         title = DTYPES[NUMBER[dtype]].title
-        clause = re.split(r"\. |\.$|; |\n|,? (?:but|use|[Gg]ot|and in a future) |, e\.g\. ", str(error).strip())[0]
+        words = re.sub(r"^(\w+)\(.*\) : ", r"\1(): ", str(error).strip())      # errors of stft have all its arguments
+        clause = re.split(r"\. |\.$|; |\n|,? (?:but|use|[Gg]ot|and in a future) |, e\.g\. ", words)[0]
         return type(error).__name__, re.sub(rf"\b{title}\b", "{dtype}", clause)
     return None
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 FILE = Path(__file__).with_suffix(".txt")
 # Overloads for missing features: named dims, products in another dtype (for GPUs only), an order of arguments that torch
-# deprecates; a function that takes no keyword in torch; numbers by name in result_type; the old constructor `new`.
-ABSENT = {"names", "out_dtype", "self", "num", "scalar", "scalar1", ".new"}
+# deprecates; a function that takes no keyword in torch; numbers by name in result_type; the old constructor `new`; switches of cuDNN.
+ABSENT = {"names", "out_dtype", "self", "num", "scalar", "scalar1", ".new", "cudnn_enable", "cudnn_enabled"}
 
 
 def declared(path, name=""):

@@ -219,7 +219,7 @@ ROWS = {
     "hardtanh": row(parameters={"min_val": 0, "max_val": 2}, numpy=lambda x, min_val, max_val: np.minimum(np.maximum(x, min_val), max_val),
         true=lambda x, min_val, max_val: limited(x, min_val, max_val)),
     "relu6": row(numpy=lambda x: np.minimum(np.maximum(x, 0), 6), true=lambda x: limited(x, 0, 6)),
-    "softsign": row(numpy=lambda x: x / (1 + abs(x)), true=lambda x: x / (1 + abs(x))),
+    "softsign": row(numpy=lambda x: x / (1 + abs(x)), true=lambda x: x / (1 + abs(x)), complex_true=lambda z: z / (1 + abs(z))),
     "mish": row(numpy=lambda x: x * np.tanh(np.logaddexp(x, 0)), true=mish,
         bounds={None: largest(denormal_factor(first)), "x": largest(denormal_factor(first), beside(lambda x: mish(x) / x))}),
     "hardsigmoid": row(numpy=lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6, true=lambda x: limited(x + 3, 0, 6) / 6),
@@ -241,7 +241,7 @@ ROWS = {
     "copysign": row(true=lambda a, b: -abs(a) if b < 0 else abs(a)),
     "heaviside": row(numpy=lambda x, values: np.where(x == 0, values, (x > 0).astype(values.dtype)),
         true=lambda x, values: values if x == 0 else mp.mpf(x > 0)),
-    "nextafter": row(true=lambda a, b: a),                # within one unit; to the bit in test_elementwise
+    "nextafter": row(true=lambda a, b: a, slopes=[lambda a, b: int(a != b), lambda a, b: 0]),   # one unit; to the bit in test_elementwise
     "nan_to_num": row(parameters={"nan": 1.0, "posinf": 2.0, "neginf": -2.0}, numpy=np.nan_to_num, true=lambda x, nan, posinf, neginf: x),
     "clamp": row(numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high), true=lambda x, low, high: min(max(x, low), high)),
     "clamp_min": row(numpy=np.maximum, true=max),

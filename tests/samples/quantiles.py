@@ -5,7 +5,7 @@ import numpy as np
 import cygrad as cg
 from samples.sample import sample
 
-REAL = {"complex numbers": "quantiles are of ordered numbers"}
+REAL = {"complex numbers": "quantiles are of ordered numbers", "refusals": "it computes float16 and bfloat16"}
 
 
 def quantiles(name, q, *shapes, **arguments):

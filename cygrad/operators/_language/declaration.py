@@ -40,14 +40,14 @@ def operator(
     compiled: Callable[..., Any] | None = None, /, *, tangent: Callable[..., Any] | str | None = None,
     batch: Callable[..., Any] | None = None, parts: Callable[..., Any] | None = None, each: Callable[..., Any] | None = None,
     node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool | Callable[..., Any] = True,
-    property: bool = False, in_place: bool | Callable[[Any], Any] = False, copy: bool = False, aliases: Sequence[str] = (),
+    property: bool = False, in_place: bool | Callable[[Any], Any] = False, copy: bool | str = False, aliases: Sequence[str] = (),
     special: bool = True, place: Callable[..., Any] | None = None, into: Callable[..., Any] | None = None, adjoints: bool = False,
     shared: Callable[..., Any] | None = None, refuses: Mapping[str, Exception] = {}, loop: str = "", forms: bool = False,
     **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
-    flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False, copy: bool = False,
+    flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False, copy: bool | str = False,
     aliases: Sequence[str] = (), special: bool = True, place: Any = None, into: Any = None, adjoints: bool = False,
     shared: Any = None, refuses: Mapping[str, Exception] = {}, loop: str = "", forms: bool = False, **gradients: Any,
 ) -> Any:
@@ -69,7 +69,7 @@ def operator(
     property: whether it is a property of Tensor, and neither function nor method.
     in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
         writes a part of a copy, `changing`.
-    copy: whether there is a function `name_copy`, a copy of the view that it gives.
+    copy: whether there is a function `name_copy`, a copy of the view that it gives; "method": a method, too.
     aliases: other names.
     refuses, loop: torch's exceptions by kinds of dtype that it does not take, and the name of its loop there; see `ops/refusals.py`.
     forms: whether torch has several signatures, and lists them where an argument has a wrong type.

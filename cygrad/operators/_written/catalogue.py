@@ -21,7 +21,7 @@ from cygrad.ops.dtypes import DTYPES
 
 FAMILIES = Path(__file__).resolve().parents[1]
 REGISTRY = Path(__file__).with_name("registry.py")
-PLACES = {"function", "property", "aliases"}    # keywords of `operator` that say where names are
+PLACES = {"function", "property", "aliases", "copy"}    # keywords of `operator` that say where names are
 
 
 def namespace_of(name: str) -> str:
@@ -77,7 +77,7 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
             signatures = tuple(overloads.get(node.name, (node,)))
             yield Entry(name, module, signatures, is_function, is_method, is_property)
             if "copy" in keywords and name == node.name:
-                yield Entry(f"{name}_copy", module, signatures, True, False, False, "_copy")
+                yield Entry(f"{name}_copy", module, signatures, True, options["copy"] == "method", False, "_copy")
             if other_method is not None and public_name(name) == name:
                 yield Entry(name, module, (functions[other_method],), False, True, False)
             if has_in_place and namespace_of(name) in ("", "nn.functional"):      # torch has them nowhere else

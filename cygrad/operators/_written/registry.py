@@ -60,7 +60,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
     "cygrad.operators.normalization":
-        "native_layer_norm native_group_norm native_batch_norm",
+        "layer_norm rms_norm group_norm native_layer_norm native_group_norm native_batch_norm",
     "cygrad.operators.norms":
         "dist renorm renorm_",
     "cygrad.operators.orthogonal":
@@ -72,7 +72,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
     "cygrad.operators.python_functions":
-        "apply_ map_",
+        "apply_ map_ map2_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":
@@ -210,6 +210,9 @@ NN_FUNCTIONAL: dict[str, str] = {
         "nn_functional_one_hot nn_functional_embedding nn_functional_embedding_bag",
     "cygrad.operators.exponentials":
         "nn_functional_softmax nn_functional_softmin nn_functional_log_softmax",
+    "cygrad.operators.fractional_pooling":
+        "nn_functional_fractional_max_pool2d_with_indices nn_functional_fractional_max_pool2d "
+        "nn_functional_fractional_max_pool3d_with_indices nn_functional_fractional_max_pool3d",
     "cygrad.operators.grids":
         "nn_functional_affine_grid nn_functional_grid_sample",
     "cygrad.operators.interpolation":
@@ -299,7 +302,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.histograms":
         "bincount histc histogram",
     "cygrad.operators.indexing":
-        "select narrow _with_zeros_at _scatter_key",
+        "select narrow narrow_copy _with_zeros_at _scatter_key",
     "cygrad.operators.least_squares":
         "pinverse _lstsq",
     "cygrad.operators.lookup":
@@ -329,7 +332,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
     "cygrad.operators.python_functions":
-        "apply_ map_",
+        "apply_ map_ map2_",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
     "cygrad.operators.random_draws":

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from cygrad._core.programs.deferred import defer_from, pending_results
+from cygrad._core.programs.pending import defer_from, pending_results
 from cygrad._kernels.programs.by_hand import run_steps
 from cygrad._kernels.programs.checking import program_checks
 from cygrad._kernels.programs.settings import set_programs

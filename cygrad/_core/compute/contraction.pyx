@@ -6,7 +6,7 @@ from cygrad._core.compute.products cimport product
 from cygrad._core.graph.tensor cimport TensorImpl, new_tensor, view_of
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.operands.operands cimport copy_into
-from cygrad._core.programs.deferred cimport pending_product
+from cygrad._core.programs.pending_reductions cimport pending_product
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, Operand, cg_itemsize
 
 cdef enum:

@@ -4,9 +4,11 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, shallow_copy
+from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
 from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._core.programs.deferred cimport are_large, defer_copy
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, cg_is_differentiable
 
 import warnings
@@ -59,10 +61,13 @@ def detach(TensorImpl input not None):
 def convert(TensorImpl input not None, dtype, copy=False):
     """Return the tensor in another dtype; itself if it has that dtype and no copy is asked for."""
     cdef int number = dtype_number(dtype)
-    cdef TensorImpl result
+    cdef TensorImpl result = None
     if number == input.dtype_nr:
         return clone(input) if copy else input
-    result = copy_of(input, number)
+    if (input.storage.program is not NULL or needs_node(input, None)) and are_large(input.ndim, input.sizes) and not profiling_threads:
+        result = defer_copy(input, number)
+    if result is None:
+        result = copy_of(input, number)
     if needs_node(input, result) and cg_is_differentiable[number]:
         record(CONVERT, input, None, result, (dtypes[input.dtype_nr],))
     return result

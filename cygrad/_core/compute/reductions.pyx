@@ -6,7 +6,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.compute.contraction cimport contract
-from cygrad._core.programs.deferred cimport reduce_pending
+from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, new_address, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim

@@ -25,7 +25,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
 from cygrad._core.levels.overrides cimport exchange_overrides_off
-from cygrad._core.programs.deferred cimport run_own_program
+from cygrad._core.programs.pending cimport run_own_program
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)

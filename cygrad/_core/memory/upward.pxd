@@ -13,8 +13,8 @@ ctypedef int (*accumulate_function)(object leaf, PyObject* arrived) except -1
 ctypedef object (*special_function)(object op, void* values, const void* params, object target, bint in_place)
 
 cdef class Upward:
-    cdef run_function run_pending               # memory.storage <- programs.deferred: see run_pending there
-    cdef forget_function forget_pending         # memory.storage <- programs.deferred: take note of the death of a pending result
+    cdef run_function run_pending               # memory.storage <- programs.pending: see run_pending there
+    cdef forget_function forget_pending         # memory.storage <- programs.pending: take note of the death of a pending result
     cdef share_function share                   # graph.tensor <- levels.tangents: have a view share the tangents of its base
     cdef object refuse_special                  # graph.tensor <- levels.batches: refuse to give away the values of a special tensor
     cdef object tangents_of                     # graph.saved <- levels.tangents: all tangents of a tensor

@@ -1,0 +1,61 @@
+"""Pending programs: of results that are not computed yet, marked on the memory that they compute or read.
+
+Each thread of Python has a program of its own that it adds to. The Storage of a pending result is marked with its program, and the memory
+that a program reads is marked as read: code that reads the memory of tensors calls value_address() for it, code that writes there
+address(), which run the programs. Needs the GIL.
+
+Programs run without the GIL where that is safe, and under their lock: another thread that needs a result waits for it. The thread that
+runs a program releases the lock before it takes the GIL, so others may wait with the GIL held.
+"""
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.storage cimport Storage
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_number
+from cygrad._kernels.drivers.reduction cimport cg_reduction
+from cygrad._kernels.programs.cuts cimport Cut
+from cygrad._kernels.programs.steps cimport MAX_SLOTS, Program
+
+cdef extern from "Python.h":
+    ctypedef void* PyThread_type_lock
+
+cdef class Pending:
+    cdef Program program
+    cdef unsigned long thread           # of Python, whose operators it has
+    cdef int count                      # of pending results
+    cdef int arrays                     # slots that are whole arrays
+    cdef int reduced_slot               # the slot of a result that was reduced, and will be computed if it is needed again; NONE
+    cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from a pending one
+    cdef cg_number constants[MAX_SLOTS]     # numbers by slot
+    cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
+    cdef PyObject* next                 # in the list of all
+    cdef PyThread_type_lock lock        # locked while the program runs without the GIL
+    cdef bint running                   # it does, or did: a thread that has the GIL finishes it
+    cdef int runs                       # how many times
+    cdef int remaining, failed          # the slot that the run leaves pending, or NONE; its outcome
+
+    cdef bint is_pending(self, int slot) noexcept
+    cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept
+    cdef bint is_whole(self, TensorImpl tensor) noexcept
+    cdef void add_result(self, TensorImpl result, int slot) noexcept
+    cdef void own(self, int slot, Storage storage) noexcept
+    cdef void needed_steps(self, Program* compact) noexcept
+    cdef void finish_run(self) noexcept
+    cdef void clear(self) noexcept
+    cdef void leave_reduced(self, int slot) noexcept
+
+cdef struct Reduction:
+    const cg_reduction* reduction   # of all elements
+    char* output
+    Cut* cut                        # of a program that has the reduction of some dims as its last step, else NULL
+    char* memory                    # of its tiles
+    int slot                        # that is reduced
+
+# The program that this thread adds to, or None.
+cdef Pending own_program()
+# Run steps with or without the GIL, and a reduction, if given. One slot may remain pending (else NONE). -1: out of memory.
+cdef int run(Pending pending, const Program* program, const Reduction* reduction, int remaining, bint release) noexcept
+# Run a program, or wait until another thread has run it. `release`: without the GIL, so other threads may change tensors.
+cdef void run_or_wait(Pending pending, bint release) noexcept
+cdef void run_own_program() noexcept

@@ -1,0 +1,323 @@
+# cython: cdivision=True
+"""Programs that wait, and their runs (see pending.pxd for the contract)."""
+cimport cython
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+cimport cygrad._kernels.programs.settings as settings
+from cygrad._core.graph.tensor cimport CONTIGUOUS
+from cygrad._core.memory.upward cimport forget_function, run_function, upward
+from cygrad._core.operands.operands cimport shape_is
+from cygrad._kernels.programs.planning cimport mark_needed
+from cygrad._kernels.programs.running cimport reduce_program, run_cut, run_program
+from cygrad._kernels.programs.steps cimport MAX_STEPS, NONE, Step, has_room, output_of
+
+import os
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept nogil
+    PyThread_type_lock PyThread_allocate_lock() noexcept nogil
+    void PyThread_free_lock(PyThread_type_lock lock) noexcept nogil
+    int PyThread_acquire_lock(PyThread_type_lock lock, int wait) noexcept nogil
+    void PyThread_release_lock(PyThread_type_lock lock) noexcept nogil
+
+cdef enum:
+    MAX_ARRAYS = 18     # that are read and written side by side
+
+cdef PyObject* first_pending = NULL         # of all programs that have pending results
+
+
+# ----- Programs -----
+@cython.final
+@cython.no_gc
+cdef class Pending:
+    """A program whose results are not computed yet. It is in the list of all as long as it has any."""
+    def __cinit__(self):
+        self.lock = PyThread_allocate_lock()
+        if self.lock is NULL:
+            raise MemoryError()
+        self.thread, self.reduced_slot = PyThread_get_thread_ident(), NONE
+
+    def __dealloc__(self):
+        if self.lock is not NULL:
+            PyThread_free_lock(self.lock)
+
+    cdef bint is_pending(self, int slot) noexcept:
+        """Return True if a slot is the memory of a pending result."""
+        cdef Storage storage
+        if self.owners[slot] is NULL:
+            return False
+        storage = <Storage>self.owners[slot]
+        return storage.program is <PyObject*>self and storage.slot == slot + 1
+
+    cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept:
+        """Return True if a step over `count` operands of a shape may be added, if the program has room for their slots."""
+        cdef int d
+        if not self.count:
+            return True
+        if self.program.ndim != ndim or self.arrays + count >= MAX_ARRAYS or not has_room(&self.program, 2):
+            return False
+        for d in range(ndim):
+            if self.program.shape[d] != shape[d]:
+                return False
+        return True
+
+    cdef bint is_whole(self, TensorImpl tensor) noexcept:
+        """Return True if a tensor in the memory of a pending result is that result."""
+        return (tensor.unsettled == self.program.slots[tensor.storage.slot - 1].data and tensor.flags & CONTIGUOUS
+                and tensor.dtype_nr == self.program.slots[tensor.storage.slot - 1].dtype
+                and shape_is(tensor, self.program.ndim, self.program.shape))
+
+    cdef void add_result(self, TensorImpl result, int slot) noexcept:
+        cdef Storage storage = result.storage
+        self.program.slots[slot].data = result.unsettled
+        self.owners[slot] = <PyObject*>storage
+        storage.program, storage.slot = <PyObject*>self, slot + 1
+        storage.marks += 1
+        self.arrays += 1
+        if self.count == 0:
+            enlist(self)
+        self.count += 1
+
+    cdef void own(self, int slot, Storage storage) noexcept:
+        """Mark the memory that a step reads, and keep it."""
+        Py_INCREF(storage)
+        storage.marks += 1
+        self.owners[slot] = <PyObject*>storage
+        self.arrays += 1
+
+    cdef void needed_steps(self, Program* compact) noexcept:
+        """Copy the program without the steps whose results are dead."""
+        cdef bint needed[MAX_SLOTS]
+        cdef bint remaining[MAX_STEPS]
+        cdef int k
+        compact[0] = self.program
+        for k in range(self.program.slot_count):
+            needed[k] = self.is_pending(k)
+        mark_needed(&self.program, self.program.step_count, NULL, needed, remaining)
+        compact.step_count = 0
+        for k in range(self.program.step_count):
+            if remaining[k]:
+                compact.steps[compact.step_count] = self.program.steps[k]
+                compact.step_count += 1
+
+    cdef void finish_run(self) noexcept:
+        """Take note that a run has ended, in the first thread that gets the GIL afterwards."""
+        self.running = False
+        if self.failed:         # nothing is lost: the steps can run again
+            return
+        if self.remaining == NONE:
+            self.clear()
+        else:
+            self.leave_reduced(self.remaining)
+
+    cdef void clear(self) noexcept:
+        """Leave no result pending."""
+        cdef PyObject* read[MAX_SLOTS]
+        cdef Storage storage
+        cdef int k, count = 0
+        for k in range(self.program.slot_count):
+            if self.owners[k] is NULL:
+                continue
+            storage = <Storage>self.owners[k]
+            storage.marks -= 1
+            if self.is_pending(k):
+                storage.program, storage.slot = NULL, 0
+            else:
+                read[count] = self.owners[k]
+                count += 1
+            self.owners[k] = NULL
+        self.program.slot_count = self.program.step_count = 0
+        self.arrays, self.reduced_slot = 0, NONE
+        if self.count:
+            self.count = 0
+            unlist(self)
+        for k in range(count):      # at last, as this may free memory
+            Py_DECREF(<Storage>read[k])
+
+    cdef void leave_reduced(self, int slot) noexcept:
+        """Leave one result pending, of which only a reduction was computed: all others are computed, and steps may read them."""
+        cdef Storage storage
+        cdef const Step* step
+        cdef int k, remaining = 0
+        for k in range(self.program.slot_count):
+            if k != slot and self.is_pending(k):
+                storage = <Storage>self.owners[k]
+                Py_INCREF(storage)
+                storage.program, storage.slot = NULL, 0
+        for k in range(self.program.step_count):
+            step = &self.program.steps[k]
+            if self.owners[output_of(step)] is NULL or self.is_pending(output_of(step)):
+                self.program.steps[remaining] = step[0]
+                remaining += 1
+        self.program.step_count = remaining
+        self.count, self.reduced_slot = 1, slot
+
+
+cdef void enlist(Pending pending) noexcept:
+    global first_pending
+    Py_INCREF(pending)
+    pending.next, first_pending = first_pending, <PyObject*>pending
+
+
+cdef void unlist(Pending pending) noexcept:
+    global first_pending
+    cdef PyObject** place = &first_pending
+    while place[0] is not <PyObject*>pending:
+        place = &(<Pending>place[0]).next
+    place[0], pending.next = pending.next, NULL
+    Py_DECREF(pending)
+
+
+cdef Pending own_program():
+    """Return the program that this thread adds to, or None."""
+    cdef unsigned long thread = PyThread_get_thread_ident()
+    cdef PyObject* place = first_pending
+    while place is not NULL:
+        if (<Pending>place).thread == thread and not (<Pending>place).running:
+            return <Pending>place
+        place = (<Pending>place).next
+    return None
+
+
+# ----- Runs -----
+cdef int run(Pending pending, const Program* program, const Reduction* reduction, int remaining, bint release) noexcept:
+    """Run the needed steps, with or without the GIL, and a reduction, if given. One slot may remain pending. -1: out of memory."""
+    cdef PyObject* outputs[MAX_SLOTS]
+    cdef int count = 0, number, k, failed
+    pending.remaining, pending.running = remaining, True
+    pending.runs += 1
+    number = pending.runs
+    if not release:
+        pending.failed = run_fused(program, reduction)
+        pending.finish_run()
+        return pending.failed
+    for k in range(pending.program.slot_count):         # other threads may drop a result meanwhile
+        if pending.is_pending(k):
+            Py_INCREF(<Storage>pending.owners[k])
+            outputs[count] = pending.owners[k]
+            count += 1
+    PyThread_acquire_lock(pending.lock, True)
+    with nogil:
+        failed = pending.failed = run_fused(program, reduction)
+        PyThread_release_lock(pending.lock)     # before the GIL is taken: others wait for the lock with the GIL
+    if pending.running and pending.runs == number:
+        pending.finish_run()
+    for k in range(count):
+        Py_DECREF(<Storage>outputs[k])
+    return failed
+
+
+cdef int run_fused(const Program* program, const Reduction* reduction) noexcept nogil:
+    if reduction is NULL:
+        run_program(program)
+        return 0
+    if reduction.cut is not NULL:
+        return 0 if run_cut(reduction.cut, reduction.memory) else -1
+    return reduce_program(reduction.reduction, program, reduction.slot, reduction.output)
+
+
+cdef inline void wait_for(PyThread_type_lock lock) noexcept nogil:
+    """Wait until a lock is free. No thread takes the GIL while it has one, so this one may have it."""
+    PyThread_acquire_lock(lock, True)
+    PyThread_release_lock(lock)
+
+
+cdef void run_or_wait(Pending pending, bint release) noexcept:
+    """Run a program, or wait until another thread has run it."""
+    cdef Program program
+    cdef int number = pending.runs
+    Py_INCREF(pending)      # the list may have the last reference
+    if not pending.running:
+        pending.needed_steps(&program)
+        run(pending, &program, NULL, NONE, release)
+    else:
+        if release:
+            with nogil:
+                wait_for(pending.lock)
+        else:
+            wait_for(pending.lock)
+        if pending.running and pending.runs == number:
+            pending.finish_run()
+    Py_DECREF(pending)
+
+
+cdef bint run_pending(object storage, bint changes) noexcept:
+    """Run the programs that compute a storage and, if it changes, those that read it; of None, all. False: there is none."""
+    cdef Storage memory
+    cdef bint ran = first_pending is not NULL
+    if storage is None:
+        while first_pending is not NULL:
+            run_or_wait(<Pending>first_pending, False)
+        return ran
+    memory = <Storage>storage
+    while memory.program is not NULL:
+        run_or_wait(<Pending>memory.program, False)
+    while changes and memory.marks:
+        run_or_wait(reader_of(memory), False)
+    return ran
+
+
+cdef Pending reader_of(Storage storage):
+    """Return a program that reads a storage that has marks."""
+    cdef PyObject* place = first_pending
+    cdef Pending pending
+    cdef int k
+    while True:
+        pending = <Pending>place
+        for k in range(pending.program.slot_count):
+            if pending.owners[k] is <PyObject*>storage:
+                return pending
+        place = pending.next
+
+
+cdef void forget(Storage storage) noexcept:
+    """Take note of the death of a pending result."""
+    cdef Pending pending = <Pending>storage.program
+    cdef int slot = storage.slot - 1
+    pending.owners[slot] = NULL
+    pending.program.slots[slot].data = NULL
+    if pending.count == 1:
+        pending.clear()
+    else:
+        pending.count -= 1
+        pending.arrays -= 1
+
+
+upward.run_pending, upward.forget_pending = <run_function>run_pending, <forget_function>forget
+
+
+def run_again_after_fork():
+    """Take the programs that other threads were running for pending: a child has no such threads, and results are written anew."""
+    cdef PyObject* place = first_pending
+    while place is not NULL:
+        if (<Pending>place).running:
+            (<Pending>place).running, (<Pending>place).lock = False, PyThread_allocate_lock()
+        place = (<Pending>place).next
+
+
+os.register_at_fork(after_in_child=run_again_after_fork)
+
+
+cdef void run_own_program() noexcept:
+    """Run the pending program of this thread, without the GIL."""
+    cdef Pending pending = own_program()
+    if pending is not None:
+        run_or_wait(pending, True)
+
+
+def pending_results():
+    """Return the number of pending results of all threads."""
+    cdef PyObject* place = first_pending
+    count = 0
+    while place is not NULL:
+        count += (<Pending>place).count
+        place = (<Pending>place).next
+    return count
+
+
+def defer_from(intptr_t count):
+    """Set from how many elements on arrays are large, and return the limit before."""
+    run_pending(None, True)
+    before = settings.large
+    settings.large = count
+    return before

@@ -245,7 +245,8 @@ def test_a_reduction_of_dims_leaves_its_operand_pending():
     lambda a, b: cg.where(b.detach() > 0.5, a, 0.5),
     lambda a, b: a[:5000].view(50, 100) * b[:50, None] + b[:100],
     lambda a, b: cg.exp(a.expand(2, SIZE)) * cg.complex(a, b),
-], ids=["strides", "a number", "transposed", "dtypes", "half", "comparison", "conversions", "conversion", "unrecorded", "mask", "broadcast", "complex"])
+], ids=["strides", "a number", "transposed", "dtypes", "half", "comparison", "conversions", "conversion", "unrecorded", "mask", "broadcast",
+        "complex"])
 def test_results_of_all_geometries_and_dtypes_are_deferred(make):
     a, b = leaves(2)
     with at_once():

@@ -91,7 +91,16 @@ def reduced_dims(a, b, c, d):
     return (v + w.sum(2)).sum() + (x - y).sum(0).prod() + (x * z + y).mean((0, 2)).sum() + (y / z).sum(1, keepdim=True).logsumexp(2).sum()
 
 
-PROGRAMS = (chain, survivors, scalars, long, wide, params, lengths, reduced_again, reduced_and_built_upon, reduced_views, reduced_dims)
+def converted_rows(a, b, c, d):
+    """Rows of programs with steps that convert, and few long rows."""
+    x, y, z, w = (value.reshape(-1)[:4992].reshape(78, 64) for value in (a, b, c, d))
+    u = (x * y).half().to(z.dtype) * z
+    v = (x.half() * w.half() + 1).float()
+    long = (a[:5000].half() * b[:5000]).reshape(2, 2500).double() * 2
+    return u.sum(-1).sum() + (u - w).amax(-1).sum() + v.sum(1).sum() + ((z > 0.5) * (x * 2)).sum(1).sum() + long.sum(-1).sum()
+
+
+PROGRAMS = (chain, survivors, scalars, long, wide, params, lengths, reduced_again, reduced_and_built_upon, reduced_views, reduced_dims, converted_rows)
 
 
 def everything(program, dtype, size=SIZE):

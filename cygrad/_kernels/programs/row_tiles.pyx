@@ -88,6 +88,8 @@ cdef bint make_step(const Cut* cut, const Step* step, const cg_kernel* kernel, i
     cdef const Slot* slot
     cdef int j, scalars = 0, itemsize = cg_itemsize[step.dtype], number = inputs - 1 if kernel is not step.kernel else NONE
     cdef bint own = output.data is NULL, whole = row * itemsize % VECTOR == 0 and not output.reduced, repeated
+    if kernel is NULL and step.reduction is NULL:       # a copy
+        return False
     row_step.loop, row_step.reduction, row_step.dtype, row_step.inputs = NULL, step.reduction, step.dtype, inputs
     row_step.each, row_step.elements = False, 1 if output.reduced else row
     row_step.slots[inputs], row_step.strides[inputs] = slots[inputs], cg_itemsize[output.dtype]

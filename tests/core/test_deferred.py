@@ -92,15 +92,17 @@ def reduced_dims(a, b, c, d):
 
 
 def converted_rows(a, b, c, d):
-    """Rows of programs with steps that convert, and few long rows."""
+    """Rows of programs with steps that convert, that have parameters, and few long rows; each sum ends its program."""
     x, y, z, w = (value.reshape(-1)[:4992].reshape(78, 64) for value in (a, b, c, d))
-    u = (x * y).half().to(z.dtype) * z
-    v = (x.half() * w.half() + 1).float()
-    long = (a[:5000].half() * b[:5000]).reshape(2, 2500).double() * 2
-    return u.sum(-1).sum() + (u - w).amax(-1).sum() + v.sum(1).sum() + ((z > 0.5) * (x * 2)).sum(1).sum() + long.sum(-1).sum()
+    total = ((x * y).half().to(z.dtype) * z).sum(-1).sum()
+    total = total + (x.half() * w.half() + 1).float().sum(1).sum()
+    total = total + (cg.leaky_relu((x - y) * w, 0.1) + z.clamp(0.4, 0.6) * x).sum(1).exp().sum()
+    total = total + cg.softplus(x * w, beta=2.0).amax(-1).sum() + ((z > 0.5) * (x * 2)).sum(1).sum()
+    return total + ((a[:5000].half() * b[:5000]).reshape(2, 2500).double() * 2).sum(-1).sum()
 
 
-PROGRAMS = (chain, survivors, scalars, long, wide, params, lengths, reduced_again, reduced_and_built_upon, reduced_views, reduced_dims, converted_rows)
+PROGRAMS = (chain, survivors, scalars, long, wide, params, lengths, reduced_again, reduced_and_built_upon, reduced_views, reduced_dims,
+            converted_rows)
 
 
 def everything(program, dtype, size=SIZE):

@@ -17,6 +17,7 @@ cdef struct RowSlot:
 cdef struct RowStep:
     cg_loop loop                    # of a map, else NULL
     const cg_reduction* reduction
+    const void* params
     intptr_t elements               # of the output, a row
     intptr_t piece                  # elements that are computed at once
     intptr_t strides[MAX_OPERANDS]

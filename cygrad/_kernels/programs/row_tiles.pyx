@@ -91,7 +91,7 @@ cdef bint make_step(const Cut* cut, const Step* step, const cg_kernel* kernel, i
     if kernel is NULL and step.reduction is NULL:       # a copy
         return False
     row_step.loop, row_step.reduction, row_step.dtype, row_step.inputs = NULL, step.reduction, step.dtype, inputs
-    row_step.each, row_step.elements = False, 1 if output.reduced else row
+    row_step.params, row_step.each, row_step.elements = step.params, False, 1 if output.reduced else row
     row_step.slots[inputs], row_step.strides[inputs] = slots[inputs], cg_itemsize[output.dtype]
     for j in range(inputs):
         slot = &cut.program.slots[slots[j]]
@@ -211,7 +211,7 @@ cdef void run_tile_rows(const Cut* cut, intptr_t tile, char* memory) noexcept no
                                 pointers[step.inputs])
                     break
                 piece = min(left, step.piece)
-                step.loop(pointers, step.strides, piece, <const void*>rows if step.fetches_own else NULL)
+                step.loop(pointers, step.strides, piece, <const void*>rows if step.fetches_own else step.params)
                 left -= piece
                 if left:
                     for j in range(step.inputs + 1):

@@ -114,6 +114,8 @@ cdef bint next_pass(Pass* part) noexcept nogil:
         step = &program.steps[k]
         if is_blocked_step(step) or part.stream and step.kernel is not NULL and step.kernel.streams[step.dtype] is not NULL:
             part.lanes = max(part.lanes, block_bytes(step.dtype) // cg_itemsize[step.dtype])
+    # More, of bytes beside complex numbers, would not fit the memory of blocks; their loops do not stream then.
+    part.lanes = min(part.lanes, <intptr_t>(SHORT_BLOCK_BYTES // part.itemsize))
     return True
 
 
@@ -162,7 +164,7 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
             run.read_count += 1
     for k in range(part.first, part.last):
         fill_call(run, &program.steps[k], &run.calls[k - part.first])
-    run.length = max(block_length(run), part.lanes)
+    run.length = block_length(run)
     run.slot_bytes = run.length * part.itemsize + PADDING
     place_operands(run, start)
     place_results(run, block)

@@ -8,6 +8,6 @@ from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef Op add
-cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=*)
+cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=*, bint waits=*)
 cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1
 cdef int collect(PyObject** reference, PyObject* grad) except -1

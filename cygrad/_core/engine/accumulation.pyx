@@ -24,21 +24,16 @@ cdef extern from "Python.h":
 cdef Op add = ops["add"]
 
 
-cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=False):
+cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=False, bint waits=False):
     cdef Value values[2]
+    cdef TensorImpl result
     values[0].tensor, values[1].tensor = <PyObject*>a, <PyObject*>b
-    if target is not None:
-        map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, private)
+    if target is None and not waits:
+        return elementwise(add, values, NULL, None, False)
+    result = map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, private, waits)
+    if result is target:
         count_change(target)
-        return target
-    return elementwise(add, values, NULL, None, False)
-
-
-cdef TensorImpl added(TensorImpl a, TensorImpl b, TensorImpl target):
-    """Return the sum of gradients of one shape and dtype; in a target that is private, if given, or pending."""
-    cdef Value values[2]
-    values[0].tensor, values[1].tensor = <PyObject*>a, <PyObject*>b
-    return map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, True, True)
+    return result
 
 
 cdef int add_in_place(TensorImpl total, TensorImpl grad) except -1:
@@ -58,6 +53,7 @@ cdef int collect(PyObject** reference, PyObject* grad) except -1:
     cdef TensorImpl result, examples
     cdef Batch batch
     cdef PyObject* old = reference[0]
+    cdef PyObject* target
     if old is NULL:
         reference[0] = grad
         return 0
@@ -70,8 +66,8 @@ cdef int collect(PyObject** reference, PyObject* grad) except -1:
                 return 0
         if (not grad_mode()[0] and not special_tensors() and same_shape(<TensorImpl>old, <TensorImpl>grad)
                 and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
-            result = added(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old if is_unique(old) else <TensorImpl>grad if is_unique(grad)
-                           else None)
+            target = old if is_unique(old) else grad if is_unique(grad) else NULL
+            result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>target if target is not NULL else None, True, True)
         else:
             result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
         Py_INCREF(result)

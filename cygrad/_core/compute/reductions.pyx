@@ -6,13 +6,13 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.compute.contraction cimport contract
-from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, new_address, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, fill_target, is_dense,
                                              may_cast, refused, write_out)
+from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan

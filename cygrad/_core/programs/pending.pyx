@@ -31,6 +31,7 @@ cdef PyObject* first_pending = NULL         # of all programs that have pending 
 @cython.no_gc
 cdef class Pending:
     """A program whose results are not computed yet. It is in the list of all as long as it has any."""
+
     def __cinit__(self):
         self.lock = PyThread_allocate_lock()
         if self.lock is NULL:

@@ -8,7 +8,7 @@ from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
 from cygrad._core.operands.operands cimport copy_into, copy_of
-from cygrad._core.programs.deferred cimport are_large, defer_copy
+from cygrad._core.programs.deferred cimport defer_copy
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, cg_is_differentiable
 
 import warnings
@@ -64,7 +64,7 @@ def convert(TensorImpl input not None, dtype, copy=False):
     cdef TensorImpl result = None
     if number == input.dtype_nr:
         return clone(input) if copy else input
-    if (input.storage.program is not NULL or needs_node(input, None)) and are_large(input.ndim, input.sizes) and not profiling_threads:
+    if (input.storage.program is not NULL or needs_node(input, None)) and not profiling_threads:
         result = defer_copy(input, number)
     if result is None:
         result = copy_of(input, number)

@@ -1,15 +1,12 @@
 # cython: cdivision=True
 """Kernels over operands (see mapping.pxd for the contract)."""
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
-from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, fill_target, same_shape
+from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, describe_number, empty_for, fill_operand, fill_target, same_shape
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of
-
-from cygrad._kernels.drivers.elementwise cimport run_elementwise
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, run_elementwise
 from cygrad._kernels.programs.steps cimport dtype_of
 
 
@@ -58,9 +55,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         if values[k].tensor is not NULL:
             fill_operand(&operands[k], <TensorImpl>values[k].tensor, dtype_of(k, masks, loop_dtype), ndim, shape)
         else:
-            operands[k].data, operands[k].padded = <char*>&values[k].number, False
-            operands[k].dtype, operands[k].loop_dtype = dtype_of(k, masks, cg_loops_of[dtype]), dtype_of(k, masks, loop_dtype)
-            memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
+            describe_number(&operands[k], &values[k].number, dtype_of(k, masks, cg_loops_of[dtype]), dtype_of(k, masks, loop_dtype), ndim)
     fill_target(&operands[count], target, loop_out_dtype, ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:
         # Other threads may give an operand other memory meanwhile.

@@ -34,6 +34,7 @@ cdef int to_number(Value* value, int dtype) except -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef void describe_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim) noexcept
+cdef void describe_number(Operand* operand, const cg_number* number, int dtype, int loop_dtype, int ndim) noexcept
 cdef void fill_target(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef int check_changeable(TensorImpl target) except -1
 cdef int check_writable(TensorImpl target) except -1

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from libc.math cimport isinf, ldexp
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
@@ -336,6 +336,12 @@ cdef void describe_operand(Operand* operand, TensorImpl tensor, int loop_dtype, 
         operand.strides[d] = 0
     for d in range(tensor.ndim):
         operand.strides[offset + d] = 0 if tensor.sizes[d] == 1 else tensor.strides[d] * size
+
+
+cdef void describe_number(Operand* operand, const cg_number* number, int dtype, int loop_dtype, int ndim) noexcept:
+    """Describe a number that stands in every place of so many dims."""
+    operand.data, operand.dtype, operand.loop_dtype, operand.padded = <char*>number, dtype, loop_dtype, False
+    memset(operand.strides, 0, ndim * sizeof(intptr_t))
 
 
 cdef void fill_target(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:

@@ -39,5 +39,5 @@ cdef inline bint are_large(int ndim, const intptr_t* shape) noexcept:
 cdef void compute_operands(int count, const Value* values) noexcept
 # The result of an operator whose operands broadcast to a shape, computed later; None where it has to be computed now. May release the GIL.
 cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape)
-# The same of a copy in another dtype.
+# The same of a copy in another dtype; None also of a small one.
 cdef TensorImpl defer_copy(TensorImpl x, int dtype)

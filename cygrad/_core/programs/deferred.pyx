@@ -1,11 +1,11 @@
 # cython: cdivision=True
 """Maps that are computed later (see deferred.pxd for the contract)."""
 from cpython.object cimport PyObject
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS
 from cygrad._core.memory.storage cimport Storage
-from cygrad._core.operands.operands cimport broadcast, describe_operand, empty_for
+from cygrad._core.operands.operands cimport broadcast, describe_number, describe_operand, empty_for
 from cygrad._core.programs.pending cimport Pending, own_program, run_or_wait
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand
 from cygrad._kernels.programs.steps cimport (MAX_SLOTS, NONE, Extent, Step, add_block, add_copy, add_operand, begin_map, begin_program,
@@ -53,35 +53,41 @@ cdef Pending obstacle(Pending pending, int count, const Value* values):
     return None
 
 
-cdef void compute_operands(int count, const Value* values) noexcept:
-    cdef Pending other = obstacle(None, count, values)
+cdef void run_obstacles(Pending pending, int count, const Value* values, bint release) noexcept:
+    cdef Pending other = obstacle(pending, count, values)
     while other is not None:
-        run_or_wait(other, True)
-        other = obstacle(None, count, values)
+        run_or_wait(other, release)
+        other = obstacle(pending, count, values)
 
 
-cdef bint add_operands(Pending pending, const DeferredMap* map, int count, const Value* values, int* slots) noexcept:
-    """Add the operands of a step, and the copies that convert them; False, and nothing is added, where there is no room."""
-    cdef Extent before = extent_of(&pending.program)
+cdef void compute_operands(int count, const Value* values) noexcept:
+    run_obstacles(None, count, values, True)
+
+
+cdef bint lay_operands(Pending pending, const DeferredMap* map, int count, const Value* values, int* slots) noexcept:
+    """Find or add the slots of operands, and the copies that convert them; False where there is no room."""
     cdef Operand operand
     cdef int k, known, loop_dtype
     for k in range(count):
         known, loop_dtype = pending.program.slot_count, dtype_of(k, map.masks, map.dtype)
         if values[k].tensor is NULL:
             if known == MAX_SLOTS:
-                cut_back(&pending.program, &before)
                 return False
             pending.constants[known] = values[k].number
-            memset(operand.strides, 0, sizeof(operand.strides))
-            operand.data, operand.dtype = <char*>&pending.constants[known], dtype_of(k, map.masks, map.number_dtype)
-            operand.padded = False
+            describe_number(&operand, &pending.constants[known], dtype_of(k, map.masks, map.number_dtype), loop_dtype, pending.program.ndim)
         else:
             describe_operand(&operand, <TensorImpl>values[k].tensor, loop_dtype, pending.program.ndim)
         slots[k] = add_operand(&pending.program, operand.data, operand.dtype, loop_dtype, operand.strides, operand.padded)
         if slots[k] == NONE:
-            cut_back(&pending.program, &before)
             return False
-    if not has_room(&pending.program, 2):      # the step, and a copy that rounds its result
+    return has_room(&pending.program, 2)        # for the step, and a copy that rounds its result
+
+
+cdef bint add_operands(Pending pending, const DeferredMap* map, int count, const Value* values, int* slots) noexcept:
+    """Add the operands of a step, and keep their memory; False, and nothing is added, where there is no room."""
+    cdef Extent before = extent_of(&pending.program)
+    cdef int k, known
+    if not lay_operands(pending, map, count, values, slots):
         cut_back(&pending.program, &before)
         return False
     for known in range(before.slots, pending.program.slot_count):
@@ -94,7 +100,7 @@ cdef bint add_operands(Pending pending, const DeferredMap* map, int count, const
 
 
 cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape):
-    cdef Pending pending, other
+    cdef Pending pending
     cdef TensorImpl result
     cdef Step* step
     cdef int k, slot, block
@@ -106,20 +112,14 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
         pending = Pending.__new__(Pending)
     elif not pending.takes_step(ndim, shape, count):
         run_or_wait(pending, True)
-    other = obstacle(pending, count, values)
-    while other is not None:
-        run_or_wait(other, True)
-        other = obstacle(pending, count, values)
+    run_obstacles(pending, count, values, True)
     # Other threads may have run, and a finalizer may run while memory is allocated: operands may have another shape after each.
     if not have_shape(count, values, ndim, shape):
         return None
     result = empty_for(map.out_dtype, ndim, shape, count, values)
     if not result.flags & CONTIGUOUS or not may_be_pending(count, values) or not have_shape(count, values, ndim, shape):
         return None
-    other = obstacle(pending, count, values)
-    while other is not None:
-        run_or_wait(other, False)
-        other = obstacle(pending, count, values)
+    run_obstacles(pending, count, values, False)
     if pending.running or not pending.takes_step(ndim, shape, count):
         run_or_wait(pending, False)
     if not pending.count:
@@ -150,6 +150,8 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
 cdef TensorImpl defer_copy(TensorImpl x, int dtype):
     cdef DeferredMap copy
     cdef Value value
+    if x.count < settings.large:
+        return None
     value.tensor = <PyObject*>x
     copy.kernel, copy.params, copy.cost, copy.masks = NULL, NULL, 0, 0
     copy.dtype = copy.number_dtype = x.dtype_nr

@@ -5,10 +5,12 @@ A band is a table (rows, entries) of places along a dim, -1 where a row has fewe
 computed in float32. Nothing is recorded.
 """
 cimport numpy
+from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
 
 from cygrad._core.compute.places cimport dense, stored
-from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_INT8, CG_INT16, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS,
                                                   cg_is_complex, cg_loops_of, cg_real)
@@ -31,6 +33,19 @@ cdef struct Table:
     intptr_t rows, entries
     const int64_t* places
     const double* weights       # NULL: all are 1
+
+cdef struct Sums:
+    int dtype
+    intptr_t outer, size, inner
+    Table table
+
+cdef struct Windows:
+    int dtype
+    intptr_t outer
+    intptr_t[MAX_WINDOW_DIMS] sizes
+    Table[MAX_WINDOW_DIMS] tables
+
+cdef int64_t first = 0      # the place of a dim of one element
 
 
 cdef int read_table(object band, intptr_t size, Table* table) except -1:
@@ -104,30 +119,33 @@ cdef void sum_rows(const number* x, number* y, intptr_t outer, intptr_t size, in
         x += size * inner
 
 
-cdef void sum_rows_of(int dtype, const char* x, char* y, intptr_t outer, intptr_t size, intptr_t inner, const Table* table) noexcept nogil:
+cdef int sum_rows_of(void* arguments, char** data) noexcept nogil:
+    cdef Sums* sums = <Sums*>arguments
+    cdef int dtype = sums.dtype
     if dtype == CG_UINT8 or dtype == CG_BOOL:
-        sum_rows[uint8_t](<const uint8_t*>x, <uint8_t*>y, outer, size, inner, table)
+        sum_rows[uint8_t](<const uint8_t*>data[0], <uint8_t*>data[1], sums.outer, sums.size, sums.inner, &sums.table)
     elif dtype == CG_INT8:
-        sum_rows[int8_t](<const int8_t*>x, <int8_t*>y, outer, size, inner, table)
+        sum_rows[int8_t](<const int8_t*>data[0], <int8_t*>data[1], sums.outer, sums.size, sums.inner, &sums.table)
     elif dtype == CG_INT16:
-        sum_rows[int16_t](<const int16_t*>x, <int16_t*>y, outer, size, inner, table)
+        sum_rows[int16_t](<const int16_t*>data[0], <int16_t*>data[1], sums.outer, sums.size, sums.inner, &sums.table)
     elif dtype == CG_INT32:
-        sum_rows[int32_t](<const int32_t*>x, <int32_t*>y, outer, size, inner, table)
+        sum_rows[int32_t](<const int32_t*>data[0], <int32_t*>data[1], sums.outer, sums.size, sums.inner, &sums.table)
     elif dtype == CG_INT64:
-        sum_rows[int64_t](<const int64_t*>x, <int64_t*>y, outer, size, inner, table)
+        sum_rows[int64_t](<const int64_t*>data[0], <int64_t*>data[1], sums.outer, sums.size, sums.inner, &sums.table)
     elif dtype == CG_FLOAT32:
-        sum_rows[float](<const float*>x, <float*>y, outer, size, inner, table)
+        sum_rows[float](<const float*>data[0], <float*>data[1], sums.outer, sums.size, sums.inner, &sums.table)
     else:
-        sum_rows[double](<const double*>x, <double*>y, outer, size, inner, table)
+        sum_rows[double](<const double*>data[0], <double*>data[1], sums.outer, sums.size, sums.inner, &sums.table)
+    return 0
 
 
 def sums(TensorImpl input not None, tuple bands not None):
     """Return the tensor with each of some dims, (dim, band) in turn, replaced by the sums of a band's rows."""
     cdef intptr_t sizes[MAX_DIMS]
-    cdef Table table
+    cdef Sums arguments
+    cdef Launch launch
     cdef TensorImpl x = dense(input, cg_loops_of[input.dtype_nr]), y
-    cdef intptr_t outer, inner, size
-    cdef int d, dim, dtype = cg_real[x.dtype_nr]
+    cdef int d, dim
     for d in range(x.ndim):
         sizes[d] = x.sizes[d]
     for along, band in bands:
@@ -135,21 +153,19 @@ def sums(TensorImpl input not None, tuple bands not None):
         dim += x.ndim
         if not 0 <= dim < x.ndim:
             raise IndexError(f"the tensor has {x.ndim} dims, and no dim {along}")
-        read_table(band, sizes[dim], &table)
-        size, sizes[dim] = sizes[dim], table.rows
+        read_table(band, sizes[dim], &arguments.table)
+        arguments.size, sizes[dim] = sizes[dim], arguments.table.rows
         y = empty(x.dtype_nr, x.ndim, sizes)
-        outer, inner = 1, 2 if cg_is_complex[x.dtype_nr] else 1
+        arguments.dtype, arguments.outer, arguments.inner = cg_real[x.dtype_nr], 1, 2 if cg_is_complex[x.dtype_nr] else 1
         for d in range(dim):
-            outer *= sizes[d]
+            arguments.outer *= sizes[d]
         for d in range(dim + 1, x.ndim):
-            inner *= sizes[d]
-        if y.count * table.entries < RELEASE_GIL:
-            sum_rows_of(dtype, value_address(x), new_address(y), outer, size, inner, &table)
-        else:
-            _held = x.storage
-            source, target = <size_t>value_address(x), <size_t>new_address(y)
-            with nogil:
-                sum_rows_of(dtype, <const char*>source, <char*>target, outer, size, inner, &table)
+            arguments.inner *= sizes[d]
+        begin_launch(&launch, "sums", sum_rows_of, &arguments, sizeof(arguments))
+        launch.owner = <PyObject*>band
+        add_input(&launch, x)
+        add_output(&launch, y)
+        run_launch(&launch, y.count * arguments.table.entries >= RELEASE_GIL)
         x = y
     return stored(x, input.dtype_nr)
 
@@ -193,22 +209,25 @@ cdef void find_largest(const number* x, number* y, int64_t* places, intptr_t out
         x += sizes[0] * sizes[1] * sizes[2]
 
 
-cdef void find_largest_of(int dtype, const char* x, char* y, int64_t* places, intptr_t outer, const intptr_t* sizes,
-                          const Table* tables) noexcept nogil:
+cdef int find_largest_of(void* arguments, char** data) noexcept nogil:
+    cdef Windows* windows = <Windows*>arguments
+    cdef int64_t* places = <int64_t*>data[2]
+    cdef int dtype = windows.dtype
     if dtype == CG_UINT8:
-        find_largest[uint8_t](<const uint8_t*>x, <uint8_t*>y, places, outer, sizes, tables)
+        find_largest[uint8_t](<const uint8_t*>data[0], <uint8_t*>data[1], places, windows.outer, windows.sizes, windows.tables)
     elif dtype == CG_INT8:
-        find_largest[int8_t](<const int8_t*>x, <int8_t*>y, places, outer, sizes, tables)
+        find_largest[int8_t](<const int8_t*>data[0], <int8_t*>data[1], places, windows.outer, windows.sizes, windows.tables)
     elif dtype == CG_INT16:
-        find_largest[int16_t](<const int16_t*>x, <int16_t*>y, places, outer, sizes, tables)
+        find_largest[int16_t](<const int16_t*>data[0], <int16_t*>data[1], places, windows.outer, windows.sizes, windows.tables)
     elif dtype == CG_INT32:
-        find_largest[int32_t](<const int32_t*>x, <int32_t*>y, places, outer, sizes, tables)
+        find_largest[int32_t](<const int32_t*>data[0], <int32_t*>data[1], places, windows.outer, windows.sizes, windows.tables)
     elif dtype == CG_INT64:
-        find_largest[int64_t](<const int64_t*>x, <int64_t*>y, places, outer, sizes, tables)
+        find_largest[int64_t](<const int64_t*>data[0], <int64_t*>data[1], places, windows.outer, windows.sizes, windows.tables)
     elif dtype == CG_FLOAT32:
-        find_largest[float](<const float*>x, <float*>y, places, outer, sizes, tables)
+        find_largest[float](<const float*>data[0], <float*>data[1], places, windows.outer, windows.sizes, windows.tables)
     else:
-        find_largest[double](<const double*>x, <double*>y, places, outer, sizes, tables)
+        find_largest[double](<const double*>data[0], <double*>data[1], places, windows.outer, windows.sizes, windows.tables)
+    return 0
 
 
 def largest(TensorImpl input not None, tuple bands not None):
@@ -216,33 +235,34 @@ def largest(TensorImpl input not None, tuple bands not None):
 
     Equal elements: the first one; with NaN the last NaN. Each window has an element.
     """
-    cdef Table tables[MAX_WINDOW_DIMS]
+    cdef Windows windows
+    cdef Launch launch
     cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t window_sizes[MAX_WINDOW_DIMS]
-    cdef int64_t alone = 0
     cdef TensorImpl x = dense(input, cg_loops_of[input.dtype_nr]), y, places
-    cdef intptr_t outer = 1, work
-    cdef int dims = <int>len(bands), before = x.ndim - dims, d, dtype = x.dtype_nr
+    cdef Table* table
+    cdef intptr_t work
+    cdef int dims = <int>len(bands), before = x.ndim - dims, d
+    windows.dtype, windows.outer = x.dtype_nr, 1
     if not 0 < dims <= min(MAX_WINDOW_DIMS, x.ndim):
         raise RuntimeError(f"the tensor has {x.ndim} dims, and no windows of {dims}")
     for d in range(MAX_WINDOW_DIMS - dims):
-        tables[d] = Table(1, 1, &alone, NULL)
-        window_sizes[d] = 1
+        windows.tables[d] = Table(1, 1, &first, NULL)
+        windows.sizes[d] = 1
     for d in range(before):
-        outer *= x.sizes[d]
+        windows.outer *= x.sizes[d]
         sizes[d] = x.sizes[d]
-    work = outer
+    work = windows.outer
     for d in range(dims):
-        read_table(bands[d], x.sizes[before + d], &tables[MAX_WINDOW_DIMS - dims + d])
-        window_sizes[MAX_WINDOW_DIMS - dims + d] = x.sizes[before + d]
-        sizes[before + d] = tables[MAX_WINDOW_DIMS - dims + d].rows
-        work *= tables[MAX_WINDOW_DIMS - dims + d].rows * tables[MAX_WINDOW_DIMS - dims + d].entries
-    y, places = empty(dtype, x.ndim, sizes), empty(CG_INT64, x.ndim, sizes)
-    if work < RELEASE_GIL:
-        find_largest_of(dtype, value_address(x), new_address(y), <int64_t*>new_address(places), outer, window_sizes, tables)
-    else:
-        _held = x.storage
-        source, target, target_places = <size_t>value_address(x), <size_t>new_address(y), <size_t>new_address(places)
-        with nogil:
-            find_largest_of(dtype, <const char*>source, <char*>target, <int64_t*>target_places, outer, window_sizes, tables)
+        table = &windows.tables[MAX_WINDOW_DIMS - dims + d]
+        read_table(bands[d], x.sizes[before + d], table)
+        windows.sizes[MAX_WINDOW_DIMS - dims + d] = x.sizes[before + d]
+        sizes[before + d] = table.rows
+        work *= table.rows * table.entries
+    y, places = empty(x.dtype_nr, x.ndim, sizes), empty(CG_INT64, x.ndim, sizes)
+    begin_launch(&launch, "windows", find_largest_of, &windows, sizeof(windows))
+    launch.owner = <PyObject*>bands
+    add_input(&launch, x)
+    add_output(&launch, y)
+    add_output(&launch, places)
+    run_launch(&launch, work >= RELEASE_GIL)
     return stored(y, input.dtype_nr), places

@@ -4,14 +4,16 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.copies cimport empty_in_order
-from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, zero
+from cygrad._core.graph.constants cimport zero
+from cygrad._core.graph.launches cimport Launch, add_output, begin_launch, run_launch
+from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes
 from cygrad._core.memory.storage cimport DType, dtype_number
 from cygrad._core.operands.arrays cimport values_of
 from cygrad._core.operands.operands cimport Value, copy_into, empty_for, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS, cg_is_complex, cg_is_integer
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, cg_is_complex, cg_is_integer
 
 from cygrad._core.memory.formats import preserve_format
 
@@ -38,23 +40,44 @@ def fill_value(TensorImpl tensor not None, value):
     return tensor
 
 
-def arange_into(TensorImpl tensor not None, start, step):
-    """Write start, start + step, ... into a new one-dimensional tensor; each by one product, so that errors do not add up."""
-    cdef TensorImpl exact = tensor
+cdef struct Range:          # each number by one product, so that errors do not add up
+    intptr_t count
+    long long first, increment
+    double real_first, real_increment
+
+
+cdef int write_integers(void* arguments, char** data) noexcept nogil:
+    cdef Range* numbers = <Range*>arguments
     cdef intptr_t k
-    cdef double real_start, real_step
-    cdef long long first, increment
-    if cg_is_integer[tensor.dtype_nr] or isinstance(start, int) and isinstance(step, int):
-        first, increment = integer(int(start), "start"), integer(int(step), "step")
-        exact = tensor if tensor.dtype_nr == CG_INT64 else empty(CG_INT64, 1, tensor.sizes)
-        for k in range(tensor.count):
-            (<long long*>new_address(exact))[k] = first + k * increment
+    for k in range(numbers.count):
+        (<long long*>data[0])[k] = numbers.first + k * numbers.increment
+    return 0
+
+
+cdef int write_reals(void* arguments, char** data) noexcept nogil:
+    cdef Range* numbers = <Range*>arguments
+    cdef intptr_t k
+    for k in range(numbers.count):
+        (<double*>data[0])[k] = numbers.real_first + k * numbers.real_increment
+    return 0
+
+
+def arange_into(TensorImpl tensor not None, start, step):
+    """Write start, start + step, ... into a new one-dimensional tensor."""
+    cdef TensorImpl exact = tensor
+    cdef Range numbers
+    cdef Launch launch
+    cdef bint are_integers = cg_is_integer[tensor.dtype_nr] or isinstance(start, int) and isinstance(step, int)
+    numbers.count = tensor.count
+    if are_integers:
+        numbers.first, numbers.increment = integer(int(start), "start"), integer(int(step), "step")
     else:
-        from cygrad._core.memory.storage import dtype_by_name
-        real_start, real_step = start, step
-        exact = empty(dtype_number(dtype_by_name["float64"]), 1, tensor.sizes)
-        for k in range(tensor.count):
-            (<double*>new_address(exact))[k] = real_start + k * real_step
+        numbers.real_first, numbers.real_increment = start, step
+    if tensor.dtype_nr != (CG_INT64 if are_integers else CG_FLOAT64):
+        exact = empty(CG_INT64 if are_integers else CG_FLOAT64, 1, tensor.sizes)
+    begin_launch(&launch, "arange", write_integers if are_integers else write_reals, &numbers, sizeof(numbers))
+    add_output(&launch, exact)
+    run_launch(&launch, False)
     if exact is not tensor:
         copy_into(tensor, exact)
     return tensor

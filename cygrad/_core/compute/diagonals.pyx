@@ -5,8 +5,9 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
+from cygrad._core.graph.launches cimport Launch, add_changed, begin_launch, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
-from cygrad._core.graph.tensor cimport TensorImpl, address, empty, view_of
+from cygrad._core.graph.tensor cimport TensorImpl, empty, view_of
 from cygrad._core.memory.sizes cimport integer, sizes_tuple, wrap_dim
 from cygrad._core.operands.operands cimport copy_into
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -48,22 +49,42 @@ def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
     return result
 
 
+cdef struct Triangle:
+    intptr_t count, rows, columns, above    # of rows in all, and of a matrix; from where on the diagonal is
+    int itemsize
+    bint upper
+
+
+cdef int zero_triangle(void* arguments, char** data) noexcept nogil:
+    cdef Triangle* side = <Triangle*>arguments
+    cdef char* row_data = data[0]
+    cdef intptr_t row, inside
+    for row in range(side.count):
+        # Elements in front of where the diagonal cuts.
+        inside = max(<intptr_t>0, min(row % side.rows + side.above + (0 if side.upper else 1), side.columns))
+        memset(row_data if side.upper else row_data + inside * side.itemsize, 0,
+               (inside if side.upper else side.columns - inside) * side.itemsize)
+        row_data += side.columns * side.itemsize
+    return 0
+
+
 cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper, object out):
     """Copy matrices with zeros on one side of a diagonal, row by row."""
     cdef TensorImpl result
-    cdef intptr_t above, rows, columns, row, inside, item = cg_itemsize[input.dtype_nr]
-    cdef char* row_data
+    cdef Triangle side
+    cdef Launch launch
+    cdef intptr_t above, rows, columns
     if input.ndim < 2:
         raise RuntimeError(f"{rule.name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
     rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]
     above = max(-rows - columns, min(integer(diagonal, "diagonal"), rows + columns))     # further out nothing changes
     result = empty(input.dtype_nr, input.ndim, input.sizes)
     copy_into(result, input)
-    row_data = address(result)
-    for row in range(result.count // columns if columns else 0):
-        inside = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
-        memset(row_data if upper else row_data + inside * item, 0, (inside if upper else columns - inside) * item)
-        row_data += columns * item
+    side.count, side.rows, side.columns, side.above = result.count // columns if columns else 0, rows, columns, above
+    side.itemsize, side.upper = cg_itemsize[input.dtype_nr], upper
+    begin_launch(&launch, "triangle", zero_triangle, &side, sizeof(side))
+    add_changed(&launch, result)
+    run_launch(&launch, False)
     if needs_node(input, None):
         record(rule, input, None, result, (above,))
     return result if out is None else checked_out(out, result)

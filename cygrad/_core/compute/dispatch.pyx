@@ -8,6 +8,7 @@ from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history
 from cygrad._core.compute.mapping cimport is_simple, map_kernel, map_simple
 from cygrad._core.compute.recording cimport any_needs_grad, elementwise_node
 from cygrad._core.compute.rows cimport NO_PARTIAL, OPERANDS, Row, pack_params, read_param, reads_operand
+from cygrad._core.graph.constants cimport tensor_of_number
 from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport (INFERENCE, REQUIRES_GRAD, TensorImpl, VIEW, count_change, needs_grad, overriding, place_of,
@@ -20,7 +21,7 @@ from cygrad._core.memory.storage cimport default_dtype
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
                                              out_argument, out_shape_error, overlaps, promoted, python_number, refused, shape_is,
-                                             tensor_of_number, to_number, to_value)
+                                             to_number, to_value)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_complex, cg_is_complex,
                                                   cg_is_differentiable, cg_is_floating_point, cg_is_integer, cg_loops_of, cg_number)
 

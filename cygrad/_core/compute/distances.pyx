@@ -4,13 +4,18 @@ from libc.math cimport sqrt
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.places cimport dense
-from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_DIMS
 
 ctypedef fused real:
     float
     double
+
+cdef struct Sets:
+    int dtype
+    intptr_t batch, rows, columns, size
 
 
 cdef void distances_of(const real* a, const real* b, real* y, intptr_t batch, intptr_t rows, intptr_t columns,
@@ -43,9 +48,21 @@ cdef void distances_of(const real* a, const real* b, real* y, intptr_t batch, in
         b += size * columns
 
 
+cdef int write_distances(void* arguments, char** data) noexcept nogil:
+    cdef Sets* sets = <Sets*>arguments
+    if sets.dtype == CG_FLOAT64:
+        distances_of[double](<const double*>data[0], <const double*>data[1], <double*>data[2], sets.batch, sets.rows, sets.columns,
+                             sets.size)
+    else:
+        distances_of[float](<const float*>data[0], <const float*>data[1], <float*>data[2], sets.batch, sets.rows, sets.columns, sets.size)
+    return 0
+
+
 def distances_by_differences(TensorImpl x1 not None, TensorImpl x2 not None):
     """Return the distances of vectors, the rows of (..., n, m) and the columns of (..., m, k), with the same dims in front."""
     cdef intptr_t sizes[MAX_DIMS]
+    cdef Sets sets
+    cdef Launch launch
     cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr), result
     cdef intptr_t batch = 1, rows = a.sizes[a.ndim - 2], size = a.sizes[a.ndim - 1], columns = b.sizes[b.ndim - 1]
     cdef int d
@@ -58,19 +75,10 @@ def distances_by_differences(TensorImpl x1 not None, TensorImpl x2 not None):
         batch *= a.sizes[d]
     sizes[a.ndim - 2], sizes[a.ndim - 1] = rows, columns
     result = empty(a.dtype_nr, a.ndim, sizes)
-    _held = a.storage, b.storage
-    source, other, target = <size_t>value_address(a), <size_t>value_address(b), <size_t>new_address(result)
-    if result.count * size < RELEASE_GIL:
-        write_distances(a.dtype_nr, source, other, target, batch, rows, columns, size)
-    else:
-        with nogil:
-            write_distances(a.dtype_nr, source, other, target, batch, rows, columns, size)
+    sets.dtype, sets.batch, sets.rows, sets.columns, sets.size = a.dtype_nr, batch, rows, columns, size
+    begin_launch(&launch, "distances", write_distances, &sets, sizeof(sets))
+    add_input(&launch, a)
+    add_input(&launch, b)
+    add_output(&launch, result)
+    run_launch(&launch, result.count * size >= RELEASE_GIL)
     return result
-
-
-cdef void write_distances(int dtype, size_t a, size_t b, size_t y, intptr_t batch, intptr_t rows, intptr_t columns,
-                          intptr_t size) noexcept nogil:
-    if dtype == CG_FLOAT64:
-        distances_of[double](<const double*>a, <const double*>b, <double*>y, batch, rows, columns, size)
-    else:
-        distances_of[float](<const float*>a, <const float*>b, <float*>y, batch, rows, columns, size)

@@ -12,8 +12,9 @@ from libc.stdint cimport intptr_t
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
+from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
-from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type, zero
+from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of

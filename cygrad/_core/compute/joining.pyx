@@ -10,6 +10,7 @@ from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.operands cimport common_of, copy_into, same_shape
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.programs.settings cimport noted
 
 from cygrad._core.compute.copies import convert
 from cygrad._core.operands.operands import checked_out
@@ -17,7 +18,7 @@ from cygrad._core.operands.operands import checked_out
 cdef RuleOp CAT = rule_op("cat", ("sizes", "dim")), STACK = rule_op("stack", ("dim",))
 
 cdef enum:
-    SMALL_BLOCK = 1 << 12       # bytes of a piece that are copied without a driver
+    SMALL_BLOCK = 1 << 12       # bytes of a piece that are copied without a launch
 
 
 cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t start) except -1:
@@ -26,7 +27,8 @@ cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t st
     cdef intptr_t itemsize = cg_itemsize[joined.dtype_nr]
     cdef intptr_t offset = start * joined.strides[along]
     cdef int d, lacks = joined.ndim - piece.ndim
-    if along == 0 and piece.flags & CONTIGUOUS and piece.dtype_nr == joined.dtype_nr and piece.count * itemsize <= SMALL_BLOCK:
+    if (along == 0 and piece.flags & CONTIGUOUS and piece.dtype_nr == joined.dtype_nr and piece.count * itemsize <= SMALL_BLOCK
+            and not noted):
         memcpy(new_address(joined) + offset * itemsize, value_address(piece), piece.count * itemsize)
         return 0
     for d in range(piece.ndim):

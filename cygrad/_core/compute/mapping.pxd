@@ -8,16 +8,17 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty_like, value_address
 from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel, takes_numbers
+from cygrad._kernels.programs.settings cimport noted
 from cygrad._kernels.programs.steps cimport PARTS
 
 cdef enum:
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
-    """Say whether operands are few, small, dense and of one shape and dtype: no broadcasting, no driver."""
+    """Return True if operands are few, small, dense and of one shape and dtype: no broadcasting, no driver, no launch."""
     cdef PyObject* first = values[0].tensor
     cdef PyObject* second = values[1].tensor if count == 2 else first
-    if first is NULL or count > 2 or kernel.loops[dtype] is NULL:
+    if first is NULL or count > 2 or kernel.loops[dtype] is NULL or noted:
         return False
     if second is NULL:
         if not takes_numbers(kernel, dtype, 2, 1):

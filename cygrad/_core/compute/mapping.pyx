@@ -1,13 +1,40 @@
 # cython: cdivision=True
 """Kernels over operands (see mapping.pxd for the contract)."""
 from libc.stdint cimport intptr_t
+from libc.string cimport memcpy
 
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
-from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, describe_number, empty_for, fill_operand, fill_target, same_shape
+from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for, same_shape
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, run_elementwise
+from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_kernel, cg_loops_of, cg_number,
+                                                  run_elementwise)
 from cygrad._kernels.programs.steps cimport dtype_of
+
+cdef struct Map:
+    const cg_kernel* kernel
+    int dtype, count, ndim, cost        # operands, the result among them
+    bint fresh, has_params
+    bint is_number[MAX_OPERANDS]        # else the next tensor of the launch
+    intptr_t shape[MAX_DIMS]
+    cg_number params[MAX_PARAMS]
+    cg_number numbers[MAX_OPERANDS]
+    Operand operands[MAX_OPERANDS]
+
+
+cdef int run_map(void* arguments, char** data) noexcept nogil:
+    cdef Map* map = <Map*>arguments
+    cdef int k, tensors = 0
+    for k in range(map.count):
+        if map.is_number[k]:
+            map.operands[k].data = <char*>&map.numbers[k]
+        else:
+            map.operands[k].data = data[tensors]
+            tensors += 1
+    run_elementwise(map.kernel, map.dtype, map.count, map.operands, map.ndim, map.shape, map.params if map.has_params else NULL, map.cost,
+                    map.fresh)
+    return 0
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
@@ -27,41 +54,44 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     Others may see a target that is not `private`, so it is written with the GIL held: that is the lock of `.grad`. A result that `waits`
     may be pending; then it is not the target, which must be private.
     """
-    cdef Operand operands[MAX_OPERANDS]
-    cdef intptr_t shape[MAX_DIMS]
+    cdef Map map
+    cdef Launch launch
     cdef int ndim, k, loop_dtype = dtype if cg_loops_of[dtype] == dtype else loop_dtype_of(kernel, dtype, count, values)
     cdef int loop_out_dtype = out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype]
-    cdef bint fresh
-    cdef DeferredMap map
+    cdef DeferredMap deferred
     cdef TensorImpl result
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
             (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
-    ndim = broadcast(count, values, shape)
-    if (waits or target is None and any_pending(count, values)) and are_large(ndim, shape) and not profiling_threads:
-        map.kernel, map.params, map.cost, map.masks = kernel, params, cost, masks
-        map.dtype, map.number_dtype, map.loop_out_dtype, map.out_dtype = loop_dtype, cg_loops_of[dtype], loop_out_dtype, out_dtype
-        result = defer_map(&map, count, values, ndim, shape)
+    ndim = broadcast(count, values, map.shape)
+    if (waits or target is None and any_pending(count, values)) and are_large(ndim, map.shape) and not profiling_threads:
+        deferred.kernel, deferred.params, deferred.cost, deferred.masks = kernel, params, cost, masks
+        deferred.dtype, deferred.number_dtype, deferred.out_dtype = loop_dtype, cg_loops_of[dtype], out_dtype
+        deferred.loop_out_dtype = loop_out_dtype
+        result = defer_map(&deferred, count, values, ndim, map.shape)
         if result is not None:
             return result
     if any_pending(count, values):
         compute_operands(count, values)
-        ndim = broadcast(count, values, shape)      # other threads may have changed them
-    fresh = target is None
-    if fresh:
-        target = empty_for(out_dtype, ndim, shape, count, values)
+        ndim = broadcast(count, values, map.shape)      # other threads may have changed them
+    map.kernel, map.dtype, map.count, map.ndim, map.cost = kernel, loop_dtype, count + 1, ndim, cost
+    map.fresh, map.has_params = target is None, params is not NULL
+    if map.has_params:
+        memcpy(map.params, params, sizeof(map.params))
+    if map.fresh:
+        target = empty_for(out_dtype, ndim, map.shape, count, values)
+    begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
     for k in range(count):
-        if values[k].tensor is not NULL:
-            fill_operand(&operands[k], <TensorImpl>values[k].tensor, dtype_of(k, masks, loop_dtype), ndim, shape)
+        map.is_number[k] = values[k].tensor is NULL
+        if map.is_number[k]:
+            map.numbers[k] = values[k].number
+            describe_number(&map.operands[k], &map.numbers[k], dtype_of(k, masks, cg_loops_of[dtype]), dtype_of(k, masks, loop_dtype), ndim)
         else:
-            describe_number(&operands[k], &values[k].number, dtype_of(k, masks, cg_loops_of[dtype]), dtype_of(k, masks, loop_dtype), ndim)
-    fill_target(&operands[count], target, loop_out_dtype, ndim, shape)
-    if (fresh or private) and target.count >= RELEASE_GIL:
-        # Other threads may give an operand other memory meanwhile.
-        _held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
-        with nogil:
-            run_elementwise(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
-    else:
-        run_elementwise(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+            describe_operand(&map.operands[k], <TensorImpl>values[k].tensor, dtype_of(k, masks, loop_dtype), ndim)
+            add_input(&launch, <TensorImpl>values[k].tensor)
+    map.is_number[count] = False
+    describe_operand(&map.operands[count], target, loop_out_dtype, ndim)
+    add_output(&launch, target)
+    run_launch(&launch, (map.fresh or private) and target.count >= RELEASE_GIL)
     return target

@@ -1,9 +1,10 @@
 """Loops over matrices, each of the interface of NumPy's generalized ufuncs: ours, and NumPy's own with its LAPACK.
 
-A filled `Call` is run by `run`: batches of any strides, other threads meanwhile where it takes long.
+A filled `Call` is run by `run_loop`: batches of any strides, other threads meanwhile where it takes long.
 """
 from libc.stdint cimport intptr_t
 
+from cygrad._core.graph.launches cimport Launch
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 from cygrad._kernels.matrices.loops cimport matrix_loop
 
@@ -18,28 +19,12 @@ cdef struct Call:
     intptr_t steps[MAX_ARGUMENTS][MAX_DIMS]         # strides of each argument in the batch; all in bytes
     intptr_t dims[1 + MAX_NAMES]                    # the count of matrices in one call, and the sizes that a signature names
     intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then of its own dims
-    char* pointers[MAX_ARGUMENTS]                     # where the arguments are
+    matrix_loop loop
+    void* data                                      # of the loop
 
-cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexcept
-
-cdef inline void once(Call* call, char** pointers, matrix_loop loop, void* data, double work) noexcept:
-    """Run a loop once; it moves the pointers."""
-    if work * <double>call.dims[0] >= RELEASE_GIL:
-        with nogil:
-            loop(pointers, call.dims, call.strides, data)
-    else:
-        loop(pointers, call.dims, call.strides, data)
-
-cdef inline void run_loop(Call* call, matrix_loop loop, void* data, double work) noexcept:
-    """Run a loop over all matrices; `work` is the multiplications for one of them. Callers of LAPACK check for an error afterwards."""
-    cdef int k
-    if call.batch:
-        run_batch(call, loop, data, work)
-        return
-    for k in range(call.arguments):
-        call.strides[k] = 0
-    call.dims[0] = 1
-    once(call, call.pointers, loop, data, work)
-
+# Launch a loop, of a launch that `begin_matrices` began and that has all arguments; `work` is the multiplications in all. Callers of LAPACK
+# check for an error afterwards.
+cdef void run_matrices(Launch* launch, Call* call, double work) noexcept
+cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept
 cdef int check_memory() except -1
 cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1

@@ -5,7 +5,8 @@ from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, look_address, new_address, value_address
+from cygrad._core.graph.launches cimport add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, look_address
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
@@ -31,8 +32,22 @@ cdef extern from "numpy/ufuncobject.h":
 
 
 # ----- Batches -----
-cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexcept:
-    """Run a loop over all matrices of a batch."""
+cdef int run_call(void* arguments, char** places) noexcept nogil:
+    """Run a loop over all matrices; `places`: where the arguments are."""
+    cdef Call* call = <Call*>arguments
+    cdef int k
+    if call.batch:
+        run_batch(call, places)
+        return 0
+    for k in range(call.arguments):
+        call.strides[k] = 0
+    call.dims[0] = 1
+    call.loop(places, call.dims, call.strides, call.data)
+    return 0
+
+
+cdef void run_batch(Call* call, char** places) noexcept nogil:
+    """Run a loop over all matrices of a batch, a call for each place in all dims of the batch but the last."""
     cdef char* pointers[MAX_ARGUMENTS]
     cdef intptr_t index[MAX_DIMS]
     cdef int outer = call.batch - 1, k, d
@@ -43,21 +58,30 @@ cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexc
         index[d] = 0
     while True:
         for k in range(call.arguments):
-            pointers[k] = call.pointers[k]
-        once(call, pointers, loop, data, work)
+            pointers[k] = places[k]
+        call.loop(pointers, call.dims, call.strides, call.data)     # which moves the pointers
         d = outer - 1
         while d >= 0:
             index[d] += 1
             for k in range(call.arguments):
-                call.pointers[k] += call.steps[k][d]
+                places[k] += call.steps[k][d]
             if index[d] < call.shape[d]:
                 break
             for k in range(call.arguments):
-                call.pointers[k] -= call.steps[k][d] * call.shape[d]
+                places[k] -= call.steps[k][d] * call.shape[d]
             index[d] = 0
             d -= 1
         if d < 0:
             return
+
+
+cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept:
+    call.loop, call.data = loop, data
+    begin_launch(launch, "matrices", run_call, call, sizeof(Call))
+
+
+cdef void run_matrices(Launch* launch, Call* call, double work) noexcept:
+    run_launch(launch, work >= RELEASE_GIL)
 
 
 cdef int check_memory() except -1:
@@ -228,6 +252,7 @@ cdef class MatrixLoop:
     def __call__(self, *tensors):
         """Return the result, or a tuple of several, of matrices in the last dims of tensors."""
         cdef Call call
+        cdef Launch launch
         cdef TensorImpl tensor
         cdef list results = []
         cdef double work
@@ -244,16 +269,19 @@ cdef class MatrixLoop:
         for k in range(self.inputs, self.arguments):
             results.append(self.result(&call, k, self.types[dtype][k]))
         if count:
-            if work * <double>count >= RELEASE_GIL:
-                _held = [tensor.storage for tensor in tensors]      # other threads may give a tensor other memory meanwhile
-            run_loop(&call, self.loops[dtype], self.data[dtype], work)
+            begin_matrices(&launch, &call, self.loops[dtype], self.data[dtype])
+            for tensor in tensors:
+                add_input(&launch, tensor)
+            for tensor in results:
+                add_output(&launch, tensor)
+            run_matrices(&launch, &call, work * <double>count)
             check_memory()
             if self.is_lapack and work >= BLAS_THREADS:
                 note_blas()
         return tuple(results) if len(results) > 1 else results[0]
 
     cdef double measure(self, Call* call, tuple tensors, int dtype) except -1:
-        """Note shapes, strides and places of the inputs; return about how many multiplications one matrix takes."""
+        """Note shapes and strides of the inputs; return about how many multiplications one matrix takes."""
         cdef TensorImpl tensor
         cdef intptr_t size
         cdef double work = 1
@@ -272,7 +300,6 @@ cdef class MatrixLoop:
         for k in range(self.inputs):
             tensor = tensors[k]
             front, item = tensor.ndim - self.ndim[k], cg_itemsize[tensor.dtype_nr]
-            call.pointers[k] = value_address(tensor)
             for d in range(call.batch - front):
                 call.steps[k][d] = 0
             for d in range(front):
@@ -299,8 +326,7 @@ cdef class MatrixLoop:
         return work * <double>max(call.dims[1], 1)
 
     cdef TensorImpl result(self, Call* call, int k, int dtype):
-        """Make a result, and note its strides and place."""
-        cdef TensorImpl tensor
+        """Make a result, and note its strides."""
         cdef intptr_t shape[MAX_DIMS]
         cdef intptr_t strides[MAX_DIMS]
         cdef intptr_t step = 1, item = cg_itemsize[dtype]
@@ -316,9 +342,7 @@ cdef class MatrixLoop:
         for d in range(call.batch - 1, -1, -1):
             shape[d], strides[d], call.steps[k][d] = call.shape[d], step, step * item
             step *= max(shape[d], 1)
-        tensor = empty_strided(dtype, call.batch + self.ndim[k], shape, strides)
-        call.pointers[k] = new_address(tensor)
-        return tensor
+        return empty_strided(dtype, call.batch + self.ndim[k], shape, strides)
 
     cdef object by_arrays(self, tuple tensors):
         """Compute the results by NumPy's public function."""

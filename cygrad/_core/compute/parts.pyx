@@ -6,10 +6,12 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
+from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport attach, connect
+from cygrad._core.graph.launches cimport Launch, add_changed, begin_launch, run_launch
 from cygrad._core.graph.node cimport finish_node_type
 from cygrad._core.graph.rules cimport RuleNode, RuleOp, init_rule_node, record, rule_op
-from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, new_address, view_of, zero
+from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, view_of
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport multiply_overflows, sizes_tuple, written
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -236,6 +238,18 @@ cdef int record_part(TensorImpl x, TensorImpl part, tuple items, const Cuts* cut
 
 
 # ----- Memory around a part -----
+cdef struct Frame:
+    int ndim
+    intptr_t nbytes
+    intptr_t[64] sizes, starts, lengths
+
+
+cdef int zero_frame(void* arguments, char** data) noexcept nogil:
+    cdef Frame* frame = <Frame*>arguments
+    zero_around(data[0], frame.nbytes, frame.ndim, frame.sizes, frame.starts, frame.lengths)
+    return 0
+
+
 cdef void zero_around(char* data, Py_ssize_t size, int ndim, const intptr_t* sizes, const intptr_t* starts, const intptr_t* lengths,
                       ) noexcept nogil:
     """Zero dense memory of `size` bytes except for a box, which is all of it in dims from `ndim` on."""
@@ -249,17 +263,22 @@ cdef void zero_around(char* data, Py_ssize_t size, int ndim, const intptr_t* siz
 
 cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
     """Zero new memory where a view of it is not; all of it where that is as quick."""
-    cdef intptr_t starts[MAX_DIMS]
+    cdef Frame frame
+    cdef Launch launch
     cdef Py_ssize_t itemsize = cg_itemsize[whole.dtype_nr], offset = offset_of(part) - offset_of(whole)
     cdef int d, ndim = 0
     cdef bint is_box = part.ndim == whole.ndim and 2 * part.count > whole.count
     for d in range(whole.ndim if is_box else 0):
         is_box = is_box and part.strides[d] == whole.strides[d]
-        starts[d] = offset // whole.strides[d]
-        offset -= starts[d] * whole.strides[d]
+        frame.starts[d] = offset // whole.strides[d]
+        offset -= frame.starts[d] * whole.strides[d]
+        frame.sizes[d], frame.lengths[d] = whole.sizes[d], part.sizes[d]
         if part.sizes[d] < whole.sizes[d]:
             ndim = d + 1
     if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
-        zero_around(new_address(whole), whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
+        frame.ndim, frame.nbytes = ndim, whole.count * itemsize
+        begin_launch(&launch, "frame", zero_frame, &frame, sizeof(frame))
+        add_changed(&launch, whole)
+        run_launch(&launch, False)
     elif not is_box or ndim:
         zero(whole)

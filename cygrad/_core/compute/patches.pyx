@@ -6,7 +6,9 @@ Element k of window i along a dim is at i * stride - before + k * dilation. Noth
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
 from cygrad._core.compute.places cimport dense, element, stored
-from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address, zero
+from cygrad._core.graph.constants cimport zero
+from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, cg_itemsize, cg_loops_of, cg_real
@@ -18,6 +20,8 @@ cdef struct Geometry:
     intptr_t examples, channels, parts      # parts: of a complex number
     intptr_t[3] sizes, kernel, count, stride, before, dilation, first      # first: of the windows along a dim
     intptr_t row, column, example           # strides of the columns: from row to row, window to window, example to example
+    int dtype                               # of the parts
+    bint adds                               # the columns to the images, else from them
 
 
 cdef int read_geometry(Geometry* g, int dims, object steps, object kernel, object count) except -1:
@@ -101,33 +105,38 @@ cdef void move_columns(element* x, element* columns, const Geometry* g, bint add
             image += g.sizes[0] * g.sizes[1] * g.sizes[2] * g.parts
 
 
-cdef void move_columns_of(int dtype, char* x, char* columns, const Geometry* g, bint adds) noexcept nogil:
-    cdef int width = cg_itemsize[dtype]
-    if dtype == CG_FLOAT64:
-        move_columns[double](<double*>x, <double*>columns, g, adds)
-    elif dtype == CG_FLOAT32:
-        move_columns[float](<float*>x, <float*>columns, g, adds)
+cdef int move_columns_of(void* arguments, char** data) noexcept nogil:
+    cdef Geometry* g = <Geometry*>arguments
+    cdef char* x = data[0]
+    cdef char* columns = data[1]
+    cdef int width = cg_itemsize[g.dtype]
+    if g.dtype == CG_FLOAT64:
+        move_columns[double](<double*>x, <double*>columns, g, g.adds)
+    elif g.dtype == CG_FLOAT32:
+        move_columns[float](<float*>x, <float*>columns, g, g.adds)
     elif width == 8:
-        move_columns[int64_t](<int64_t*>x, <int64_t*>columns, g, adds)
+        move_columns[int64_t](<int64_t*>x, <int64_t*>columns, g, g.adds)
     elif width == 4:
-        move_columns[int32_t](<int32_t*>x, <int32_t*>columns, g, adds)
+        move_columns[int32_t](<int32_t*>x, <int32_t*>columns, g, g.adds)
     elif width == 2:
-        move_columns[int16_t](<int16_t*>x, <int16_t*>columns, g, adds)
+        move_columns[int16_t](<int16_t*>x, <int16_t*>columns, g, g.adds)
     else:
-        move_columns[int8_t](<int8_t*>x, <int8_t*>columns, g, adds)
-
-
-cdef int move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds) except -1:
-    cdef int dtype = cg_real[x.dtype_nr], parts = cg_itemsize[x.dtype_nr] // cg_itemsize[dtype]
-    cdef size_t source = <size_t>value_address(x), target = <size_t>new_address(columns)
-    g.parts, g.row, g.example = parts, g.row * parts, g.example * parts
-    if columns.count < RELEASE_GIL:
-        move_columns_of(dtype, <char*>source, <char*>target, g, adds)
-    else:
-        _held = x.storage, columns.storage
-        with nogil:
-            move_columns_of(dtype, <char*>source, <char*>target, g, adds)
+        move_columns[int8_t](<int8_t*>x, <int8_t*>columns, g, g.adds)
     return 0
+
+
+cdef void move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds) noexcept:
+    cdef int dtype = cg_real[x.dtype_nr], parts = cg_itemsize[x.dtype_nr] // cg_itemsize[dtype]
+    cdef Launch launch
+    g.parts, g.row, g.example, g.dtype, g.adds = parts, g.row * parts, g.example * parts, dtype, adds
+    begin_launch(&launch, "columns", move_columns_of, g, sizeof(Geometry))
+    if adds:
+        add_changed(&launch, x)
+        add_input(&launch, columns)
+    else:
+        add_input(&launch, x)
+        add_output(&launch, columns)
+    run_launch(&launch, columns.count >= RELEASE_GIL)
 
 
 def columns_of(TensorImpl input not None, steps, kernel, count, bint merged, intptr_t first=0):

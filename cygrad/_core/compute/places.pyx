@@ -2,7 +2,9 @@
 """Elements at places along a dim (see places.pxd for the contract)."""
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, look_address, value_address, view_of, zero
+from cygrad._core.graph.constants cimport zero
+from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, view_of
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport copy_into, copy_of
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS, cg_itemsize, cg_loops_of,
@@ -65,37 +67,69 @@ cdef void run_line_of(int dtype, char* whole, char* part, const Line* line, Chan
         run_line[int8_t](<int8_t*>whole, <int8_t*>part, line, change)
 
 
-cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl part, Change change) noexcept:
-    """Move or add elements at checked places, in the order of the index, which is row-major. All have as many dims, at least one."""
+cdef struct Along:
+    int dtype, dim, ndim
+    Change change
+    intptr_t[MAX_DIMS] sizes, whole_strides, part_strides       # of the index; the others in bytes
+
+
+cdef int run_along(void* arguments, char** data) noexcept nogil:
+    """Move or add elements in the order of the index."""
+    cdef Along* along = <Along*>arguments
     cdef Line line
     cdef intptr_t at[MAX_DIMS]
-    cdef int last = index.ndim - 1, dtype = cg_real[whole.dtype_nr], d
-    cdef intptr_t itemsize = cg_itemsize[whole.dtype_nr], parts = itemsize // cg_itemsize[dtype]
-    cdef char* first = address(whole)
-    cdef char* own = address(part)
-    line.count, line.parts, line.places = index.sizes[last], parts, <const int64_t*>value_address(index)
-    line.along, line.own = whole.strides[dim] * parts, part.strides[last] * parts
-    line.step = whole.strides[last] * parts if dim != last else 0
+    cdef int last = along.ndim - 1, dtype = cg_real[along.dtype], width = cg_itemsize[dtype], dim = along.dim, d
+    cdef char* first = data[0]
+    cdef char* own = data[1]
+    line.count, line.parts, line.places = along.sizes[last], cg_itemsize[along.dtype] // width, <const int64_t*>data[2]
+    line.along, line.own = along.whole_strides[dim] // width, along.part_strides[last] // width
+    line.step = along.whole_strides[last] // width if dim != last else 0
     for d in range(last):
         at[d] = 0
     while True:
-        run_line_of(dtype, first, own, &line, change)
+        run_line_of(dtype, first, own, &line, along.change)
         line.places += line.count
         d = last - 1
         while d >= 0:
             at[d] += 1
-            own += part.strides[d] * itemsize
+            own += along.part_strides[d]
             if d != dim:
-                first += whole.strides[d] * itemsize
-            if at[d] < index.sizes[d]:
+                first += along.whole_strides[d]
+            if at[d] < along.sizes[d]:
                 break
-            own -= part.strides[d] * itemsize * at[d]
+            own -= along.part_strides[d] * at[d]
             if d != dim:
-                first -= whole.strides[d] * itemsize * at[d]
+                first -= along.whole_strides[d] * at[d]
             at[d] = 0
             d -= 1
         if d < 0:
-            return
+            return 0
+
+
+cdef void add_moved(Launch* launch, TensorImpl whole, TensorImpl part, TensorImpl index, Change change) noexcept:
+    """Add the tensors of which elements are moved or added."""
+    if change == TAKE:
+        add_input(launch, whole)
+        add_output(launch, part)
+    else:
+        add_changed(launch, whole)
+        add_input(launch, part)
+    add_input(launch, index)
+
+
+cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl part, Change change) noexcept:
+    """Move or add elements at checked places of a row-major index. All have as many dims, at least one."""
+    cdef Along along
+    cdef Launch launch
+    cdef intptr_t itemsize = cg_itemsize[whole.dtype_nr]
+    cdef int d
+    along.dtype, along.dim, along.ndim, along.change = whole.dtype_nr, dim, index.ndim, change
+    for d in range(index.ndim):
+        along.sizes[d] = index.sizes[d]
+        along.whole_strides[d], along.part_strides[d] = whole.strides[d] * itemsize, part.strides[d] * itemsize
+    begin_launch(&launch, "elements", run_along, &along, sizeof(along))
+    add_moved(&launch, whole, part, index, change)
+    run_launch(&launch, False)
 
 
 cdef TensorImpl vector_of(TensorImpl tensor):
@@ -172,25 +206,44 @@ def names_slices(TensorImpl input not None, int dim, TensorImpl index not None, 
     return True
 
 
-cdef int change_slices(TensorImpl whole, int dim, TensorImpl places, TensorImpl part, Change change) except -1:
-    """Move or add whole slices at checked places along a dim, between row-major tensors: one line for each place in the dims before."""
+cdef struct Slices:
+    int dtype
+    Change change
+    intptr_t outer, size, inner, count      # of the whole: places before the dim, along it, and numbers behind; places
+
+
+cdef int run_slices(void* arguments, char** data) noexcept nogil:
+    """Move or add slices: one line for each place in the dims before."""
+    cdef Slices* slices = <Slices*>arguments
     cdef Line line
-    cdef int dtype = cg_real[whole.dtype_nr], d
-    cdef intptr_t outer = 1, inner = cg_itemsize[whole.dtype_nr] // cg_itemsize[dtype], width = cg_itemsize[dtype]
-    cdef char* first = address(whole)
-    cdef char* own = address(part)
+    cdef int width = cg_itemsize[slices.dtype]
+    cdef char* first = data[0]
+    cdef char* own = data[1]
+    line.count, line.parts, line.places = slices.count, slices.inner, <const int64_t*>data[2]
+    line.along, line.step, line.own = slices.inner, 0, slices.inner
+    for _ in range(slices.outer):
+        run_line_of(slices.dtype, first, own, &line, slices.change)
+        first += slices.size * slices.inner * width
+        own += slices.count * slices.inner * width
+    return 0
+
+
+cdef void change_slices(TensorImpl whole, int dim, TensorImpl places, TensorImpl part, Change change) noexcept:
+    """Move or add whole slices at checked places along a dim, between row-major tensors."""
+    cdef Slices slices
+    cdef Launch launch
+    cdef int d
+    slices.dtype, slices.change = cg_real[whole.dtype_nr], change
+    slices.outer, slices.size, slices.count = 1, whole.sizes[dim], places.count
+    slices.inner = cg_itemsize[whole.dtype_nr] // cg_itemsize[slices.dtype]
     for d in range(whole.ndim):
         if d < dim:
-            outer *= whole.sizes[d]
+            slices.outer *= whole.sizes[d]
         elif d > dim:
-            inner *= whole.sizes[d]
-    line.count, line.parts, line.places = places.count, inner, <const int64_t*>value_address(places)
-    line.along, line.step, line.own = inner, 0, inner
-    for _ in range(outer):
-        run_line_of(dtype, first, own, &line, change)
-        first += whole.sizes[dim] * inner * width
-        own += places.count * inner * width
-    return 0
+            slices.inner *= whole.sizes[d]
+    begin_launch(&launch, "slices", run_slices, &slices, sizeof(slices))
+    add_moved(&launch, whole, part, places, change)
+    run_launch(&launch, False)
 
 
 def slices_at(TensorImpl input not None, int dim, TensorImpl index not None):

@@ -6,10 +6,11 @@ them. The output must not overlap an input, so it is always new. Bits may depend
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run_loop
+from cygrad._core.compute.matrices cimport Call, begin_matrices, check_memory, numpy_loop, run_matrices
 from cygrad._core.compute.shapes cimport reshape_to
+from cygrad._core.graph.launches cimport Launch, add_input, add_output
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
-from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, stand_alone, value_address, view_of
+from cygrad._core.graph.tensor cimport TensorImpl, empty, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._core.operands.operands cimport copy_of, refused
@@ -94,6 +95,7 @@ cdef object unlike(str words, TensorImpl a, TensorImpl b):
 cdef TensorImpl product(TensorImpl a, TensorImpl b):
     """Multiply (batches of) matrices without recording."""
     cdef Call call
+    cdef Launch launch
     cdef intptr_t shape[MAX_DIMS]
     cdef matrix_loop loop
     cdef TensorImpl out
@@ -124,14 +126,16 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     for d in range(batch):
         call.steps[2][d] = out.strides[d] * size
     call.arguments, call.batch = 3, batch
-    call.pointers[0], call.pointers[1], call.pointers[2] = value_address(a), value_address(b), new_address(out)
     call.dims[1], call.dims[2], call.dims[3] = n, inner, m
     call.strides[3], call.strides[4] = a.strides[a.ndim - 2] * size, a.strides[a.ndim - 1] * size
     call.strides[5], call.strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
     call.strides[7], call.strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
-    _held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
     loop = loop_of(a.dtype_nr, n, m, inner)
-    run_loop(&call, loop, loop_data[a.dtype_nr], <double>work)
+    begin_matrices(&launch, &call, loop, loop_data[a.dtype_nr])
+    add_input(&launch, a)
+    add_input(&launch, b)
+    add_output(&launch, out)
+    run_matrices(&launch, &call, <double>work * <double>(out.count // (n * m)))
     if loop is block_loops[a.dtype_nr]:
         check_memory()
     elif work >= (BLAS_THREADS if n > 1 and m > 1 else BLAS_THREADS_COLUMN):

@@ -6,17 +6,18 @@ from libc.string cimport memcpy
 
 from cygrad._core.compute.mapping cimport PARTS, map_kernel
 from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, OF_COMPLEX, OF_REAL, Row
+from cygrad._core.graph.constants cimport tensor_of_number, zero
 from cygrad._core.graph.history cimport connect, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, Node, RESULT, finish_node_type, init_node
 from cygrad._core.graph.saved cimport released_error, saved_name
-from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, empty_like, is_unique, needs_grad, zero
+from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, empty_like, is_unique, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.operands.operands cimport Value, same_shape, tensor_of_number
+from cygrad._core.operands.operands cimport Value, same_shape
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_loops_of, cg_real
 
 cdef extern from *:

@@ -3,19 +3,21 @@
 cimport cython
 from libc.math cimport isnan
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.contraction cimport contract
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, kernel_function, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, new_address, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, fill_target, is_dense,
-                                             may_cast, refused, write_out)
+from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, is_dense, may_cast,
+                                             refused, write_out)
 from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
+from cygrad._kernels.programs.settings cimport noted
 
 from cygrad._core.graph.rules import declare_rule
 from cygrad.ops import REDUCTIONS
@@ -90,14 +92,40 @@ cdef int check_taken(ReductionOp op, TensorImpl x) except -1:
     return 0
 
 
+cdef struct Reduce:
+    const cg_reduction* kernel
+    int ndim, out_dtype
+    intptr_t shape[MAX_DIMS]
+    char is_reduced[MAX_DIMS]
+    Operand x
+
+
+cdef int run_reduce(void* arguments, char** data) noexcept nogil:
+    cdef Reduce* reduce = <Reduce*>arguments
+    reduce.x.data = data[0]
+    return run_reduction(reduce.kernel, &reduce.x, reduce.ndim, reduce.shape, reduce.is_reduced, data[1], reduce.out_dtype)
+
+
+cdef int run_driver(const cg_reduction* kernel, TensorImpl x, const char* is_reduced, TensorImpl result) noexcept:
+    """Reduce dims of a tensor into a new, dense one. -1: there is no memory."""
+    cdef Reduce reduce
+    cdef Launch launch
+    reduce.kernel, reduce.ndim, reduce.out_dtype = kernel, x.ndim, result.dtype_nr
+    memcpy(reduce.shape, x.sizes, x.ndim * sizeof(intptr_t))
+    memcpy(reduce.is_reduced, is_reduced, x.ndim)
+    describe_operand(&reduce.x, x, cg_loops_of[x.dtype_nr], x.ndim)
+    begin_launch(&launch, kernel.name, run_reduce, &reduce, sizeof(reduce))
+    add_input(&launch, x)
+    add_output(&launch, result)
+    return run_launch(&launch, x.count >= RELEASE_GIL)
+
+
 cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint keepdim, object dtype, TensorImpl out):
     cdef char mask[MAX_DIMS]    # set for the dims there are
     cdef intptr_t shape[MAX_DIMS]
     cdef intptr_t count = 1
     cdef int d, ndim = 0, failed, out_dtype
-    cdef Operand operand
-    cdef char* data
-    cdef TensorImpl result, source
+    cdef TensorImpl result
     cdef bint recorded
     cdef bint single = type(dim) is int         # then a tuple of it is made for the record alone
     cdef tuple dims = None if dim is None or single else read_dims(dim) or None
@@ -113,7 +141,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         x = (<object>x).to(dtype)
     check_taken(op, x)
     # The common case first: all of a few elements.
-    if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
+    if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None and not noted
             and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
         run_small(op.kernel, x.dtype_nr, value_address(x), x.count, new_address(result))
@@ -141,21 +169,14 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     recorded = op.rule is not None and needs_node(x, None)
     out_dtype = CG_BOOL if op.truth and out is not None else op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
-    if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
+    if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1 and not noted:
         run_small(op.kernel, x.dtype_nr, value_address(x), count, new_address(result))
         failed = 0
     elif x.storage.program is not NULL and is_dense(x) and (op.is_sum and contract(x, mask, result)
                                                             or reduce_pending(op.kernel, x, mask, result)):
         failed = 0
-    elif x.count >= RELEASE_GIL:
-        source = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
-        fill_operand(&operand, source, cg_loops_of[source.dtype_nr], source.ndim, source.sizes)
-        data = new_address(result)
-        with nogil:
-            failed = run_reduction(op.kernel, &operand, source.ndim, source.sizes, mask, data, out_dtype)
     else:
-        fill_operand(&operand, x, cg_loops_of[x.dtype_nr], x.ndim, x.sizes)
-        failed = run_reduction(op.kernel, &operand, x.ndim, x.sizes, mask, new_address(result), out_dtype)
+        failed = run_driver(op.kernel, x, mask, result)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
     if op.decide_nan is not None and holds_nan(result):
@@ -186,18 +207,51 @@ cdef TensorImpl widened(ReductionOp op, TensorImpl x):
     return shallow_copy(x) if cg_loops_of[x.dtype_nr] == x.dtype_nr else copy_of(x, cg_loops_of[x.dtype_nr])
 
 
+# ----- Along one dim -----
+cdef struct Line:
+    const cg_reduction* kernel
+    int ndim, dim
+    bint reverse
+    intptr_t shape[MAX_DIMS]
+    Operand x, values, indices
+
+
+cdef int run_scan(void* arguments, char** data) noexcept nogil:
+    cdef Line* line = <Line*>arguments
+    line.x.data, line.values.data = data[0], data[1]
+    scan(line.kernel, &line.x, &line.values, line.ndim, line.shape, line.dim, line.reverse)
+    return 0
+
+
+cdef int run_find(void* arguments, char** data) noexcept nogil:
+    cdef Line* line = <Line*>arguments
+    line.x.data, line.values.data, line.indices.data = data[0], data[1], data[2]
+    find_extrema(line.kernel, &line.x, &line.values, &line.indices, line.ndim, line.shape, line.dim)
+    return 0
+
+
+cdef void begin_line(Line* line, Launch* launch, kernel_function run, const cg_reduction* kernel, TensorImpl x, int dim) noexcept:
+    line.kernel, line.ndim, line.dim, line.reverse = kernel, x.ndim, dim, False
+    memcpy(line.shape, x.sizes, x.ndim * sizeof(intptr_t))
+    describe_operand(&line.x, x, x.dtype_nr, x.ndim)
+    begin_launch(launch, kernel.name, run, line, sizeof(Line))
+    add_input(launch, x)
+
+
 def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     """Return the scan along a dim, from the end if `reverse`; not recorded."""
     cdef ReductionOp op = ops[name]
     cdef intptr_t along = integer(dim, "dim")
     cdef TensorImpl x = widened(op, input), result
-    cdef Operand source, target
+    cdef Line line
+    cdef Launch launch
     cdef int d = wrap_dim(along, x.ndim)
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
-    fill_operand(&source, x, x.dtype_nr, x.ndim, x.sizes)
-    fill_target(&target, result, result.dtype_nr, x.ndim, x.sizes)
-    with nogil:
-        scan(op.kernel, &source, &target, x.ndim, x.sizes, d, reverse)
+    begin_line(&line, &launch, run_scan, op.kernel, x, d)
+    line.reverse = reverse
+    describe_operand(&line.values, result, result.dtype_nr, x.ndim)
+    add_output(&launch, result)
+    run_launch(&launch, x.count >= RELEASE_GIL)
     dtype = op.kernel.out_dtype[input.dtype_nr]
     return result if result.dtype_nr == dtype else copy_of(result, dtype)
 
@@ -208,16 +262,18 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
     cdef intptr_t along = integer(dim, "dim")
     cdef TensorImpl values, indices, detached = widened(op, input)
     cdef int d = wrap_dim(along, detached.ndim)
-    cdef Operand source, from_values, to_indices
+    cdef Line line
+    cdef Launch launch
     if detached.ndim and detached.sizes[d] == 0:
         raise IndexError(f"{caller or name}(): Expected reduction dim {d} to have non-zero size.")
     values = reduce_tensor(op, detached, d, True, None, None)
     indices = empty(CG_INT64, values.ndim, values.sizes)
-    fill_operand(&source, detached, detached.dtype_nr, detached.ndim, detached.sizes)
-    fill_target(&from_values, values, values.dtype_nr, values.ndim, values.sizes)
-    fill_target(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
-    with nogil:
-        find_extrema(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
+    begin_line(&line, &launch, run_find, op.kernel, detached, d)
+    describe_operand(&line.values, values, values.dtype_nr, values.ndim)
+    describe_operand(&line.indices, indices, CG_INT64, values.ndim)
+    add_input(&launch, values)
+    add_output(&launch, indices)
+    run_launch(&launch, detached.count >= RELEASE_GIL)
     if values.dtype_nr != input.dtype_nr:
         values = copy_of(values, input.dtype_nr)
     if not keepdim and detached.ndim:

@@ -8,18 +8,20 @@ from cygrad._core.compute.parts cimport zero_outside
 from cygrad._core.compute.mapping cimport SMALL_COUNT
 from cygrad._core.engine.accumulation cimport add, sum_of
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
+from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
 from cygrad._core.graph.rules cimport RuleNode, RuleOp
 from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_unique, tensor_type,
-                                        value_address, zero)
+                                        value_address)
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.operands.operands cimport copy_into, copy_of, fits_loop, is_dense, same_shape, shape_is
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 from cygrad._kernels.drivers.packing cimport zero_dense
+from cygrad._kernels.programs.settings cimport noted
 
 cdef enum:
     LONGEST = 16            # parts of parts that are taken at once
@@ -124,9 +126,9 @@ cdef int add_to(TensorImpl part, TensorImpl g, bint fresh) except -1:
 
 
 cdef inline bint is_small_run(TensorImpl whole, TensorImpl g) noexcept:
-    """Say whether a gradient is small, and it and the whole lie row-major: no driver need be asked, nor a view be made."""
-    return (g.count < SMALL_COUNT and fits_loop(g, g.dtype_nr) and whole.flags & CONTIGUOUS and not (whole.flags | g.flags) & BATCHED
-            and add.kernel.loops[g.dtype_nr] is not NULL and not add.kernel.blocked[g.dtype_nr])
+    """Return True if a gradient is small, and it and the whole lie row-major: no view, no driver, no launch."""
+    return (not noted and g.count < SMALL_COUNT and fits_loop(g, g.dtype_nr) and whole.flags & CONTIGUOUS
+            and not (whole.flags | g.flags) & BATCHED and add.kernel.loops[g.dtype_nr] is not NULL and not add.kernel.blocked[g.dtype_nr])
 
 
 cdef int add_run(TensorImpl whole, intptr_t start, TensorImpl g, bint fresh) except -1:

@@ -10,15 +10,16 @@ from cygrad._core.compute.dispatch cimport elementwise, result_dtype
 from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.compute.recording cimport any_needs_grad, in_dtype
 from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, OF_REAL, OF_TANGENT, Row, pack_params
+from cygrad._core.graph.constants cimport tensor_of_number, zero
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding, zero
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.levels.overrides cimport ask, is_asked
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
-from cygrad._core.operands.operands cimport Value, python_number, tensor_of_number, to_number
+from cygrad._core.operands.operands cimport Value, python_number, to_number
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_loops_of,
                                                   cg_number, cg_real)
 

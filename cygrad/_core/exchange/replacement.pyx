@@ -4,19 +4,18 @@ Other tensors over the old memory keep it: nothing that was handed out moves or 
 has saved of the tensor counts as changed.
 """
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
 
 from cygrad._core.compute.copies cimport empty_in_order
 from cygrad._core.compute.inplace cimport check_history
 from cygrad._core.graph.history cimport attach, cut_leaf
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, count_change, empty, inherit_special, needs_grad, new_tensor,
-                                        new_address, replace_memory, value_address)
+                                        replace_memory)
 from cygrad._core.memory.formats cimport fill_strides, order_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, sizes_argument, sizes_tuple
 from cygrad._core.memory.storage cimport borrow
-from cygrad._core.operands.operands cimport check_changeable, shape_is
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._core.operands.operands cimport check_changeable, copy_into, shape_is
+from cygrad._kernels.drivers.elementwise cimport CG_UINT8, MAX_DIMS, cg_itemsize
 
 from cygrad._core.memory.sizes import row_major
 
@@ -47,7 +46,8 @@ def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
         source = new_tensor(self.storage, byte_offset(self), self.dtype_nr, ndim, sizes, NULL if order is None else strides)
     else:
         source = empty_in_order(order, self.dtype_nr, ndim, sizes)
-        memcpy(new_address(source), value_address(self), available)
+        copy_into(new_tensor(source.storage, 0, CG_UINT8, 1, &available, NULL),
+                  new_tensor(self.storage, byte_offset(self), CG_UINT8, 1, &available, NULL))
     replace_memory(self, source, source.storage)
     return self
 

@@ -12,7 +12,6 @@ from cygrad._core.graph.node cimport Node
 from cygrad._core.memory.storage cimport Storage, settle, settle_value
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.drivers.packing cimport zero_dense
 
 cdef enum:
     REQUIRES_GRAD = 1       # a leaf that gathers its gradient, or a result with history
@@ -83,10 +82,6 @@ cdef inline char* export_address(TensorImpl tensor) noexcept:
 cdef inline char* new_address(TensorImpl tensor) noexcept:
     """Return where the first element is of a tensor that was just made, or settled: no pending program has its memory."""
     return tensor.unsettled
-
-cdef inline void zero(TensorImpl tensor) noexcept:
-    """Set the elements of a dense tensor to zero."""
-    zero_dense(address(tensor), tensor.count, cg_itemsize[tensor.dtype_nr])
 
 cdef inline size_t place_of(TensorImpl tensor) noexcept:
     """Return the number of the first byte: to compare, not to look there."""

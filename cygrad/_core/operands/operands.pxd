@@ -32,10 +32,8 @@ cdef bint may_cast(int source, int target) noexcept
 cdef int check_cast(int result, int target) except -1
 cdef int to_number(Value* value, int dtype) except -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
-cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef void describe_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim) noexcept
 cdef void describe_number(Operand* operand, const cg_number* number, int dtype, int loop_dtype, int ndim) noexcept
-cdef void fill_target(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef int check_changeable(TensorImpl target) except -1
 cdef int check_writable(TensorImpl target) except -1
 cdef int check_out(TensorImpl out, bint recorded) except -1
@@ -48,7 +46,6 @@ cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept
 cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
-cdef TensorImpl tensor_of_number(const void* number, int dtype)
 cdef TensorImpl number_tensor(const Value* value, int dtype)
 cdef bint is_dense(TensorImpl tensor) noexcept
 # All elements are the same one, as in the gradient of a sum.

@@ -8,14 +8,16 @@ from cpython.object cimport PyObject
 from libc.math cimport isinf, ldexp
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
+from cygrad._core.graph.constants cimport tensor_of_number
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
-from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, new_address,
-                                        place_of, tensor_type)
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, place_of,
+                                        tensor_type)
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport DType, default_dtype, dtypes, settle, settle_value
+from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX128, CG_FLOAT64, CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast,
                                                   cg_complex, cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_is_integer,
@@ -120,13 +122,6 @@ cdef bint holds(double number, int dtype) noexcept:
 cdef object overflow_error(const Value* value, int dtype):
     return RuntimeError(f"value cannot be converted to type {DTYPES[dtype].spelling} without overflow: {python_number(value)} is outside "
                         f"of the range of {dtypes[dtype]!r}")
-
-
-cdef TensorImpl tensor_of_number(const void* number, int dtype):
-    """Return a 0-d tensor of a number that is in its dtype."""
-    cdef TensorImpl result = empty(dtype, 0, NULL)
-    memcpy(new_address(result), number, cg_itemsize[dtype])
-    return result
 
 
 cdef TensorImpl number_tensor(const Value* value, int dtype):
@@ -321,14 +316,8 @@ cdef object broadcast_error(int count, const Value* values, int ndim):
                                     "aligned at the last dim, must be equal or 1")
 
 
-cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
-    """Describe a tensor broadcast to a shape to the drivers."""
-    settle_value(tensor.storage)
-    describe_operand(operand, tensor, loop_dtype, ndim)
-
-
 cdef void describe_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim) noexcept:
-    """Describe where a tensor lies that is broadcast to so many dims; its value may be pending."""
+    """Describe to the drivers where a tensor lies that is broadcast to so many dims; its value may be pending."""
     cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
     operand.data, operand.dtype, operand.loop_dtype = tensor.unsettled, tensor.dtype_nr, loop_dtype
     operand.padded = tensor.storage.padded
@@ -342,12 +331,6 @@ cdef void describe_number(Operand* operand, const cg_number* number, int dtype, 
     """Describe a number that stands in every place of so many dims."""
     operand.data, operand.dtype, operand.loop_dtype, operand.padded = <char*>number, dtype, loop_dtype, False
     memset(operand.strides, 0, ndim * sizeof(intptr_t))
-
-
-cdef void fill_target(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
-    """Describe a tensor that is written."""
-    settle(tensor.storage)
-    fill_operand(operand, tensor, loop_dtype, ndim, shape)
 
 
 cdef bint is_one_number(TensorImpl tensor) noexcept:
@@ -540,27 +523,37 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
     return copy_elements(target, source, False)
 
 
+cdef struct Copy:
+    int ndim
+    intptr_t shape[MAX_DIMS]
+    Operand source, target
+
+
+cdef int run_copy(void* arguments, char** data) noexcept nogil:
+    cdef Copy* elements = <Copy*>arguments
+    elements.source.data, elements.target.data = data[0], data[1]
+    copy(&elements.target, &elements.source, elements.ndim, elements.shape)
+    return 0
+
+
 cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) except -1:
-    cdef Operand operands[2]
+    cdef Copy elements
+    cdef Launch launch
     cdef Value values[2]
-    cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim
     values[0].tensor, values[1].tensor = <PyObject*>target, <PyObject*>source
-    ndim = broadcast(2, values, shape)
-    if ndim != target.ndim or not shape_is(target, ndim, shape):
+    elements.ndim = broadcast(2, values, elements.shape)
+    if elements.ndim != target.ndim or not shape_is(target, elements.ndim, elements.shape):
         raise RuntimeError("The expanded size of the tensor must match the existing size: cannot write a tensor of shape "
                            f"{list(sizes_tuple(source.ndim, source.sizes))} into one of shape "
                            f"{list(sizes_tuple(target.ndim, target.sizes))}")
     if overlaps(target, source):
         source = copy_of(source, source.dtype_nr)
-    fill_target(&operands[0], target, target.dtype_nr, ndim, shape)
-    fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
-    if release_gil and target.count >= RELEASE_GIL:
-        _held = source.storage       # other threads may give the source other memory meanwhile
-        with nogil:
-            copy(&operands[0], &operands[1], ndim, shape)
-    else:
-        copy(&operands[0], &operands[1], ndim, shape)
+    describe_operand(&elements.source, source, source.dtype_nr, elements.ndim)
+    describe_operand(&elements.target, target, target.dtype_nr, elements.ndim)
+    begin_launch(&launch, "copy", run_copy, &elements, sizeof(elements))
+    add_input(&launch, source)
+    add_output(&launch, target)
+    run_launch(&launch, release_gil and target.count >= RELEASE_GIL)
     return 0
 
 

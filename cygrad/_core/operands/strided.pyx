@@ -2,17 +2,16 @@
 """Views by strides (see strided.pxd for the contract)."""
 from libc.stdint cimport intptr_t
 
+from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport geometry_of
 from cygrad._core.graph.rules cimport RuleOp, record, record_view, rule_op, needs_node
-from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, new_address, view_of,
-                                        zero)
+from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, view_of
 from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
                                         sizes_tuple, span)
 from cygrad._core.memory.storage cimport DType
 from cygrad._core.operands.arrays cimport array_of, values_of
 from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of
-from cygrad._kernels.drivers.packing cimport zero_dense
 
 import numpy
 
@@ -69,12 +68,14 @@ cdef TensorImpl copy_in_geometry(TensorImpl x, tuple geometry):
     """Return a copy of a tensor in the layout of the whole of a geometry, without recording."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t length
     cdef int ndim = parse_sizes(geometry[0], sizes)
     cdef TensorImpl result
     parse_sizes(geometry[1], strides)
     result = empty_strided(x.dtype_nr, ndim, sizes, strides)
     if not is_dense(result):
-        zero_dense(new_address(result), span(ndim, sizes, strides), cg_itemsize[x.dtype_nr])
+        length = span(ndim, sizes, strides)
+        zero(new_tensor(result.storage, byte_offset(result), x.dtype_nr, 1, &length, NULL))
     copy_into(result, x)
     return result
 

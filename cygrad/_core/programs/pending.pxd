@@ -1,8 +1,8 @@
 """Pending programs: of results that are not computed yet, marked on the memory that they compute or read.
 
 Each thread of Python has a program of its own that it adds to. The Storage of a pending result is marked with its program, and the memory
-that a program reads is marked as read: code that reads the memory of tensors calls value_address() for it, code that writes there
-address(), which run the programs. Needs the GIL.
+that a program reads is marked as read: code that reads the memory of tensors asks `value_address` for it, code that writes there
+`address`, which run the programs. Needs the GIL.
 
 Programs run without the GIL where that is safe, and under their lock: another thread that needs a result waits for it. The thread that
 runs a program releases the lock before it takes the GIL, so others may wait with the GIL held.

@@ -19,3 +19,5 @@ cdef void compare(Check* check, const Program* program, int but) noexcept nogil
 # Compare a reduction of all elements of a slot.
 cdef void compare_reduction(Check* check, const cg_reduction* reduction, int slot, const char* output) noexcept nogil
 cdef void end_check(Check* check) noexcept nogil
+# Count a kernel that ran twice; a fault, if the results differ.
+cdef void count_kernel(const char* name, bint same) noexcept nogil

@@ -19,7 +19,7 @@ cdef long long checks = 0, faults = 0
 
 
 def program_checks():
-    """Return how many programs were checked, and how many results had other bits than their steps."""
+    """Return how many programs and kernels were checked, and how many results had other bits the second time."""
     return checks, faults
 
 
@@ -110,3 +110,12 @@ cdef void note_fault(const Program* program, int step, intptr_t element) noexcep
 
 cdef void end_check(Check* check) noexcept nogil:
     free(check.memory)
+
+
+cdef void count_kernel(const char* name, bint same) noexcept nogil:
+    global checks, faults
+    checks += 1
+    if not same:
+        faults += 1
+        if faults == 1:
+            fprintf(stderr, "cygrad: the kernel %s has other bits when it runs again, on other memory\n", name)

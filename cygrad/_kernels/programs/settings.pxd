@@ -4,7 +4,8 @@ from libc.stdint cimport intptr_t
 cdef enum Mode:
     FUSED
     EAGER       # no operator is pending, no formula is fused: each one runs when it is called
-    CHECKED     # each program runs a second time, step by step and in other memory, and the bits are compared
+    CHECKED     # each program runs a second time, step by step and in other memory, and each kernel: the bits are compared
 
 cdef Mode mode
 cdef intptr_t large     # elements of an array from which memory counts more than calls
+cdef int noted          # each kernel is noted, and takes no short cut

@@ -14,13 +14,14 @@ def set_programs(str text not None):
     """Run programs as `text` says from now on, and return the setting before: "" (fused), "eager", "check", or "check:N", where arrays
     are large from N elements on. For tests, and for the environment variable.
     """
-    global mode, large, setting
+    global mode, large, noted, setting
     name, _, count = text.strip().lower().partition(":")
     elements = whole_number(count or str(LARGE))
     if name not in ("", "eager", "check") or count and name != "check" or elements is None:
         raise ValueError(f"programs run as 'eager', 'check' or 'check:N' (elements), or by default as '', not {text!r}")
     before = setting
     setting, mode, large = text, {"": FUSED, "eager": EAGER, "check": CHECKED}[name], elements
+    noted = mode == CHECKED
     return before
 
 

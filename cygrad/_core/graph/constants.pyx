@@ -1,0 +1,49 @@
+"""Memory that is set to zero or a number (see constants.pxd for the contract)."""
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy
+
+from cygrad._core.graph.launches cimport Launch, add_output, begin_launch, run_launch
+from cygrad._core.graph.tensor cimport TensorImpl, empty
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_number
+from cygrad._kernels.drivers.packing cimport zero_dense
+
+cdef struct Zeros:
+    intptr_t count
+    int itemsize
+
+
+cdef int run_zeros(void* arguments, char** data) noexcept nogil:
+    cdef Zeros* zeros = <Zeros*>arguments
+    zero_dense(data[0], zeros.count, zeros.itemsize)
+    return 0
+
+
+cdef void zero(TensorImpl tensor) noexcept:
+    cdef Zeros zeros
+    cdef Launch launch
+    zeros.count, zeros.itemsize = tensor.count, cg_itemsize[tensor.dtype_nr]
+    begin_launch(&launch, "zeros", run_zeros, &zeros, sizeof(zeros))
+    add_output(&launch, tensor)
+    run_launch(&launch, False)
+
+
+cdef struct Number:
+    int itemsize
+    cg_number number
+
+
+cdef int write_number(void* arguments, char** data) noexcept nogil:
+    memcpy(data[0], &(<Number*>arguments).number, (<Number*>arguments).itemsize)
+    return 0
+
+
+cdef TensorImpl tensor_of_number(const void* number, int dtype):
+    cdef TensorImpl result = empty(dtype, 0, NULL)
+    cdef Number arguments
+    cdef Launch launch
+    arguments.itemsize = cg_itemsize[dtype]
+    memcpy(&arguments.number, number, arguments.itemsize)
+    begin_launch(&launch, "number", write_number, &arguments, sizeof(arguments))
+    add_output(&launch, result)
+    run_launch(&launch, False)
+    return result

@@ -1,0 +1,66 @@
+"""Launches: kernels and the tensors whose memory they read and write, in the one form in which they run, are noted and are checked.
+
+A kernel is a function of its arguments, a structure, and of the addresses of its tensors. The structure has sizes, strides and numbers,
+and no pointer into tensors or the caller's stack: a copy of it runs as well, on other memory. Kernels need no GIL, launches do.
+
+Code with a short cut for small operands takes it only where nothing is `noted`.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.tensor cimport TensorImpl, address, value_address
+from cygrad._kernels.programs.settings cimport noted
+
+cdef enum:
+    MAX_TENSORS = 8     # of a launch
+
+# May change its arguments, which are of no use afterwards. -1: there is no memory.
+ctypedef int (*kernel_function)(void* arguments, char** data) noexcept nogil
+
+cdef struct Launch:
+    const char* name
+    kernel_function run
+    void* arguments
+    size_t argument_bytes
+    PyObject* owner                     # of memory that the arguments point to, or NULL
+    int count
+    unsigned read, written              # bits by tensor
+    PyObject* tensors[MAX_TENSORS]      # borrowed
+
+cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
+    launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL
+    launch.count = 0
+    launch.read = launch.written = 0
+
+cdef inline void add_input(Launch* launch, TensorImpl tensor) noexcept:
+    launch.tensors[launch.count] = <PyObject*>tensor
+    launch.read |= 1 << launch.count
+    launch.count += 1
+
+cdef inline void add_output(Launch* launch, TensorImpl tensor) noexcept:
+    """Add a tensor of which the kernel writes every element, and reads none as this argument."""
+    launch.tensors[launch.count] = <PyObject*>tensor
+    launch.written |= 1 << launch.count
+    launch.count += 1
+
+cdef inline void add_changed(Launch* launch, TensorImpl tensor) noexcept:
+    """Add a tensor of which the kernel reads elements and writes some."""
+    launch.read |= 1 << launch.count
+    add_output(launch, tensor)
+
+cdef inline int run_launch(Launch* launch, bint release) noexcept:
+    """Run a kernel, `release`: without the GIL. -1: there is no memory."""
+    cdef char* data[MAX_TENSORS]
+    cdef int k
+    for k in range(launch.count):
+        if launch.written >> k & 1:
+            data[k] = address(<TensorImpl>launch.tensors[k])
+        else:
+            data[k] = value_address(<TensorImpl>launch.tensors[k])
+    if noted:
+        return run_noted(launch, data)
+    if release:
+        return run_released(launch, data)
+    return launch.run(launch.arguments, data)
+
+cdef int run_released(Launch* launch, char** data) noexcept
+cdef int run_noted(Launch* launch, char** data) noexcept

@@ -8,7 +8,7 @@ import pytest
 import cygrad as cg
 from cygrad._core.levels.batches import special_tensors
 from cygrad._kernels.system.threads import thread_report
-from cygrad._testing import program_checks
+from cygrad._testing import defer_from, program_checks
 
 pytest_plugins = ["cases", "selection"]
 
@@ -39,6 +39,14 @@ def programs_equal_their_steps():
     before = program_checks()[1]
     yield
     assert program_checks()[1] == before
+
+
+@pytest.fixture
+def usual_sizes():
+    """Defer results from the usual size on, also where CYGRAD_PROGRAMS takes all for large: for tests that count memory."""
+    before = defer_from(1 << 17)
+    yield
+    defer_from(before)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from cygrad.autograd import grad
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import KINDS, LAYOUTS, array_of, same_bits
 
+pytestmark = pytest.mark.usefixtures("usual_sizes")
+
 
 # ----- Rows -----
 def operands(row, leaves=False):

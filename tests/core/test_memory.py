@@ -253,6 +253,7 @@ def allocations(function):
     (lambda a, b: (a + b).sin(), 2),    # one leaf keeps the copy made for the other
 ])
 @pytest.mark.parametrize("size", [5, 5000])
+@pytest.mark.usefixtures("usual_sizes")
 def test_gradients_are_not_copied_without_need(build, expected, size):
     a, b = (cg.ones(size, requires_grad=True) for _ in range(2))
     weight = cg.ones(size)

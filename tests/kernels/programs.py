@@ -190,9 +190,9 @@ class Program:
         """Add a map, or a conversion; False where the operator refuses its operands."""
         rng = self.rng
         if rng.random() < 0.08:
-            source = str(rng.choice(NAMES))
+            place = self.input(str(rng.choice(NAMES)))
+            source = self.arrays[place].name if place >= 0 else self.results[-1 - place].dtype.name
             name = str(rng.choice([name for name in NAMES if ROWS[name].kind == ROWS[source].kind or ROWS[source].kind == "b"]))
-            place = self.input(source)
             self.results.append(self.value(place, source).to(getattr(cg, name), copy=True))
             self.steps.append((None, NUMBER[source], 0, 0, (place,), NUMBER[source], NUMBER[name]))
             return True

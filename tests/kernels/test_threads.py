@@ -43,8 +43,8 @@ def in_new_thread(function):
 
 
 def run(script, prelude=PRELUDE, affinity=None, timeout=60, **variables):
-    """Run a script in a process without variables of OpenMP and launchers but the arguments, and return its output, as words."""
-    unwanted = {variable for _, variable, *_ in machine.LAUNCHERS}
+    """Run a script in a process without variables of OpenMP, launchers and cygrad but the arguments, and return its output, as words."""
+    unwanted = {variable for _, variable, *_ in machine.LAUNCHERS} | {"CYGRAD_PROGRAMS"}
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_")) and name not in unwanted}
     setting = f"import os; os.sched_setaffinity(0, {affinity})\n" if affinity else ""
     done = subprocess.run(

@@ -148,7 +148,7 @@ cdef class Tiled:
         cdef intptr_t reduced[MAX_DIMS]
         cdef int d, k, key = 0, inputs = <int>len(arguments) - 1
         cdef Steps steps
-        if special_tensors() or profiling_threads or settings.mode == settings.EAGER:
+        if special_tensors() or profiling_threads or not settings.fuses:
             return None
         for k in range(inputs):
             if isinstance(arguments[k], TensorImpl):

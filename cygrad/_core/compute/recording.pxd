@@ -13,6 +13,7 @@ cdef class ElementwiseNode(Node):
     cdef cg_number constants[MAX_PARAMS]    # parameters of the row: an array of `dtype`
     cdef int read_saved(self, int k, Value* value, list unpacked) except -1
     cdef TensorImpl scalar_tensor(self, int number)
+    cdef int scalar_dtype(self, int number) noexcept
     cdef bint saved_special(self)
     cdef TensorImpl fused(self, Row op, int k, TensorImpl g, TensorImpl target, list unpacked)
     cdef TensorImpl differentiable(self, Row op, int k, TensorImpl g, list unpacked)

@@ -17,7 +17,7 @@ from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave,
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.operands.operands cimport Value, same_shape
+from cygrad._core.operands.operands cimport Value, number_from, same_shape
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_loops_of, cg_real
 
 cdef extern from *:
@@ -92,8 +92,7 @@ cdef class ElementwiseNode(Node):
         cdef Row op = <Row>self.op
         cdef int k, dtype = cg_loops_of[self.dtype]
         cdef const char* packed = <const char*>self.constants
-        return {op.arguments[op.arity + k]: (<object>tensor_of_number(packed + k * cg_itemsize[dtype], dtype)).item()
-                for k in range(op.params)}
+        return {op.arguments[op.arity + k]: number_from(packed + k * cg_itemsize[dtype], dtype) for k in range(op.params)}
 
     cdef object scalar(self, int number):
         cdef Row op = <Row>self.op
@@ -105,7 +104,10 @@ cdef class ElementwiseNode(Node):
 
     cdef TensorImpl scalar_tensor(self, int number):
         """Return an operand that was a number as a tensor."""
-        return tensor_of_number(&self.scalars[number], CG_BOOL if (<Row>self.op).masks >> number & 1 else cg_loops_of[self.dtype])
+        return tensor_of_number(&self.scalars[number], self.scalar_dtype(number))
+
+    cdef int scalar_dtype(self, int number) noexcept:
+        return CG_BOOL if (<Row>self.op).masks >> number & 1 else cg_loops_of[self.dtype]
 
     def __getattr__(self, str name):
         return self.saved_attribute(name)
@@ -145,10 +147,10 @@ cdef class ElementwiseNode(Node):
                 continue
             tensor = self.unpack(j) if unpacked is None else unpacked[j]
             if tensor is None:
-                tensor = self.scalar_tensor(j)
                 if op.takes_numbers[k] >> j & 1:        # hooks on saved tensors are not to see constants
-                    arguments.append((<object>tensor).item())
+                    arguments.append(number_from(<const char*>&self.scalars[j], self.scalar_dtype(j)))
                     continue
+                tensor = self.scalar_tensor(j)
             elif j == RESULT and grad_mode()[0]:
                 tensor = with_own_history(tensor, self, 0)
             arguments.append(tensor if op.masks >> j & 1 else in_dtype(tensor, op.results[self.dtype] if j == RESULT else self.dtype))

@@ -1,8 +1,10 @@
 """Launches (see launches.pxd for the contract)."""
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
+from cygrad._core.graph.notes cimport note_launch
 from cygrad._core.graph.shadow cimport run_twice
 from cygrad._core.memory.storage cimport Storage
+from cygrad._kernels.programs.settings cimport CHECKED, mode
 
 
 cdef int run_released(Launch* launch, char** data) noexcept:
@@ -20,4 +22,5 @@ cdef int run_released(Launch* launch, char** data) noexcept:
 
 
 cdef int run_noted(Launch* launch, char** data) noexcept:
-    return run_twice(launch, data)
+    note_launch(launch, data)
+    return run_twice(launch, data) if mode == CHECKED else launch.run(launch.arguments, data)

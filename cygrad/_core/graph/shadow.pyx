@@ -50,16 +50,16 @@ cdef void find_ends(TensorImpl tensor, char* data, Region* region) noexcept:
 cdef void add_region(Shadow* shadow, const Region* region) noexcept:
     """Add bytes, joined with all regions that they overlap."""
     cdef Region joined = region[0]
-    cdef int k, kept = 0
+    cdef int k, count = 0
     for k in range(shadow.count):
         if shadow.regions[k].first < joined.end and joined.first < shadow.regions[k].end:
             joined.first, joined.end = min(joined.first, shadow.regions[k].first), max(joined.end, shadow.regions[k].end)
             joined.written |= shadow.regions[k].written
         else:
-            shadow.regions[kept] = shadow.regions[k]
-            kept += 1
-    shadow.regions[kept] = joined
-    shadow.count = kept + 1
+            shadow.regions[count] = shadow.regions[k]
+            count += 1
+    shadow.regions[count] = joined
+    shadow.count = count + 1
 
 
 cdef char* other_place(const Shadow* shadow, char* place) noexcept:

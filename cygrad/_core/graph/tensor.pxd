@@ -8,6 +8,7 @@ Plain tensors are not tracked by the garbage collector unless they may be part o
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
+cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.node cimport Node
 from cygrad._core.memory.storage cimport Storage, settle, settle_value
 from cygrad._core.memory.writes cimport note_write
@@ -73,10 +74,12 @@ cdef inline char* value_address(TensorImpl tensor) noexcept:
 
 cdef inline const char* look_address(TensorImpl tensor) noexcept:
     """Return where the first element is: for code that decides by the values, which no kernel computes from."""
+    settings.looks += 1
     return value_address(tensor)
 
 cdef inline char* export_address(TensorImpl tensor) noexcept:
     """Return where the first element is: for other libraries, which read and write there when they like (see `expose`)."""
+    settings.looks += 1
     return address(tensor)
 
 cdef inline char* new_address(TensorImpl tensor) noexcept:

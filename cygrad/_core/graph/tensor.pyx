@@ -347,6 +347,7 @@ cdef class TensorImpl:
         """Return the address of the first element."""
         refuse_batched(self, "data_ptr()")
         expose(self.storage)
+        settings.looks += 1
         return place_of(self) if self.count else 0
 
     def is_contiguous(self, *, memory_format=None):

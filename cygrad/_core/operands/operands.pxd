@@ -22,6 +22,8 @@ cdef struct Value:
 
 cdef object to_value(object argument, Value* value)
 cdef object python_number(const Value* value)
+# A number in its dtype as a Python number.
+cdef object number_from(const char* place, int dtype)
 cdef bint any_followed(int count, const Value* values) noexcept
 cdef int common_of(int a, int b) except -2
 cdef int promoted(int count, const Value* values, int masks, int as_numbers) except -2

@@ -63,6 +63,19 @@ cdef object python_number(const Value* value):
     return value.real if value.kind == b"f" else int(value.real) if value.huge else value.integer
 
 
+cdef object number_from(const char* place, int dtype):
+    cdef double[2] parts
+    cdef long long integer
+    if cg_is_complex[dtype]:
+        cast(dtype, CG_COMPLEX128)(<char*>parts, 0, place, 0, 1)
+        return complex(parts[0], parts[1])
+    if cg_is_floating_point[dtype]:
+        cast(dtype, CG_FLOAT64)(<char*>parts, 0, place, 0, 1)
+        return parts[0]
+    cast(dtype, CG_INT64)(<char*>&integer, 0, place, 0, 1)
+    return bool(integer) if dtype == CG_BOOL else integer
+
+
 cdef double real_of(object integer) except? -1:
     """Return an integer beyond int64 as a float."""
     try:

@@ -16,7 +16,7 @@ cdef bint may_be_pending(int count, const Value* values) noexcept:
     """Return True if operands lie in memory that only tensors with the marks of their storages reach."""
     cdef Storage storage
     cdef int k
-    if settings.mode == settings.EAGER:
+    if not settings.fuses:
         return False
     for k in range(count):
         if values[k].tensor is not NULL:

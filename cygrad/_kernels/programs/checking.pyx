@@ -5,7 +5,8 @@ from libc.stdio cimport fprintf, stderr
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from cygrad._kernels.drivers.elementwise cimport CG_LARGEST, Operand, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport (CG_FLOAT64, CG_LARGEST, Operand, cast, cg_is_complex, cg_is_floating_point, cg_itemsize,
+                                                  cg_real)
 from cygrad._kernels.drivers.reduction cimport run_reduction
 from cygrad._kernels.programs.planning cimport is_live
 from cygrad._kernels.programs.steps cimport DENSE, NONE, Slot, last_writer
@@ -62,21 +63,37 @@ cdef bint begin_check(Check* check, const Program* program) noexcept nogil:
     return False
 
 
+cdef bint is_nan(const char* place, int dtype) noexcept nogil:
+    cdef double number
+    cast(dtype, CG_FLOAT64)(<char*>&number, 0, place, 0, 1)
+    return number != number
+
+
+cdef intptr_t first_difference(const char* a, const char* b, int dtype, intptr_t nbytes) noexcept nogil:
+    """Return the number of the first element with other bits, NONE if there is none. Any NaN equals any NaN: loops may swap operands."""
+    cdef int part = cg_real[dtype], width = cg_itemsize[part]
+    cdef bint has_nan = cg_is_floating_point[dtype] or cg_is_complex[dtype]
+    cdef intptr_t i
+    if not memcmp(a, b, nbytes):
+        return NONE
+    for i in range(nbytes // width):
+        if memcmp(a + i * width, b + i * width, width) and not (has_nan and is_nan(a + i * width, part) and is_nan(b + i * width, part)):
+            return i * width // cg_itemsize[dtype]
+    return NONE
+
+
 cdef void compare(Check* check, const Program* program, int but) noexcept nogil:
     cdef const Slot* slot
-    cdef intptr_t count, i
-    cdef int k, writer, itemsize
+    cdef intptr_t element
+    cdef int k, writer
     for k in range(program.slot_count):
         slot = &program.slots[k]
         writer = last_writer(program, k, 0, program.step_count)
         if k == but or slot.data is NULL or slot.number or writer == NONE:
             continue
-        itemsize, count = cg_itemsize[slot.dtype], bytes_of(program, slot)
-        if memcmp(slot.data, check.program.slots[k].data, count):
-            i = 0
-            while not memcmp(slot.data + i, check.program.slots[k].data + i, itemsize):
-                i += itemsize
-            note_fault(program, writer, i // itemsize)
+        element = first_difference(slot.data, check.program.slots[k].data, slot.dtype, bytes_of(program, slot))
+        if element != NONE:
+            note_fault(program, writer, element)
 
 
 cdef void compare_reduction(Check* check, const cg_reduction* reduction, int slot, const char* output) noexcept nogil:
@@ -88,7 +105,7 @@ cdef void compare_reduction(Check* check, const cg_reduction* reduction, int slo
     x.strides[0] = cg_itemsize[dtype]
     if run_reduction(reduction, &x, 1, &check.program.total, &is_reduced, expected, reduction.out_dtype[dtype]):
         return
-    if memcmp(expected, output, cg_itemsize[reduction.out_dtype[dtype]]):
+    if first_difference(expected, output, reduction.out_dtype[dtype], cg_itemsize[reduction.out_dtype[dtype]]) != NONE:
         note_fault(&check.program, NONE, 0)
 
 

@@ -8,20 +8,27 @@ cdef enum:
     LARGE = 1 << 17
 
 cdef str setting = ""
+cdef int noting_threads = 0
+
+
+cdef void count_noting(int change) noexcept:
+    global fuses, noted, noting_threads
+    noting_threads += change
+    fuses, noted = mode != EAGER and not noting_threads, mode == CHECKED or noting_threads
 
 
 def set_programs(str text not None):
     """Run programs as `text` says from now on, and return the setting before: "" (fused), "eager", "check", or "check:N", where arrays
     are large from N elements on. For tests, and for the environment variable.
     """
-    global mode, large, noted, setting
+    global mode, large, setting
     name, _, count = text.strip().lower().partition(":")
     elements = whole_number(count or str(LARGE))
     if name not in ("", "eager", "check") or count and name != "check" or elements is None:
         raise ValueError(f"programs run as 'eager', 'check' or 'check:N' (elements), or by default as '', not {text!r}")
     before = setting
     setting, mode, large = text, {"": FUSED, "eager": EAGER, "check": CHECKED}[name], elements
-    noted = mode == CHECKED
+    count_noting(0)
     return before
 
 

@@ -35,7 +35,7 @@ cdef struct Slot:
     bint reduced            # of size 1 in the reduced dims
     bint padded             # 64 bytes may be read after its end
 
-# A step without kernel and reduction copies its input into the dtype of its output.
+# A step without kernel and reduction copies its input, from the dtype of its memory into the dtype of its output.
 cdef struct Step:
     const cg_kernel* kernel         # of a map, else NULL
     const cg_reduction* reduction

@@ -439,8 +439,7 @@ def test_every_route_of_mutation_is_seen(name):
 
 
 # ----- Memory -----
-@pytest.mark.usefixtures("usual_sizes")
-def test_backward_frees_as_it_proceeds():
+def test_backward_frees_as_it_proceeds(usual_sizes):
     """Half-way through a chain half of its saved tensors are free."""
     x = cg.rand(1 << 16, requires_grad=True)
     samples = []

@@ -1,10 +1,13 @@
 # cython: cdivision=True
-"""Euclidean distances by differences, of all pairs from two sets. Nothing is recorded."""
-from libc.math cimport sqrt
+"""Euclidean distances by differences, of all pairs from two sets or from one, and weighted sums of differences. Nothing is recorded.
+
+The pairs of one set of n are n (n - 1) / 2: 0 and 1, 0 and 2, ..., 1 and 2, ...
+"""
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.places cimport dense
-from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address
+from cygrad._core.graph.tensor cimport TensorImpl, empty, new_address, value_address, zero
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_DIMS
 
@@ -12,6 +15,12 @@ ctypedef fused real:
     float
     double
 
+cdef struct Sets:
+    intptr_t batch, rows, columns, size     # columns: vectors of the second set, or pairs of the one
+    intptr_t row, column                    # strides of weights
+
+
+# ----- Distances from one set to another -----
 
 cdef void distances_of(const real* a, const real* b, real* y, intptr_t batch, intptr_t rows, intptr_t columns,
                        intptr_t size) noexcept nogil:
@@ -74,3 +83,204 @@ cdef void write_distances(int dtype, size_t a, size_t b, size_t y, intptr_t batc
         distances_of[double](<const double*>a, <const double*>b, <double*>y, batch, rows, columns, size)
     else:
         distances_of[float](<const float*>a, <const float*>b, <float*>y, batch, rows, columns, size)
+
+
+# ----- Sums of differences from one set to another -----
+cdef inline void pull(real w, const real* a, const real* b, real* y, intptr_t size) noexcept nogil:
+    """Add a weight times a difference, four elements side by side."""
+    cdef intptr_t k = 0
+    cdef real d0, d1, d2, d3
+    while k + 4 <= size:
+        d0, d1, d2, d3 = a[k] - b[k], a[k + 1] - b[k + 1], a[k + 2] - b[k + 2], a[k + 3] - b[k + 3]
+        d0, d1, d2, d3 = y[k] + w * d0, y[k + 1] + w * d1, y[k + 2] + w * d2, y[k + 3] + w * d3
+        y[k], y[k + 1], y[k + 2], y[k + 3] = d0, d1, d2, d3
+        k += 4
+    while k < size:
+        y[k] += w * (a[k] - b[k])
+        k += 1
+
+
+cdef void pull_rows(const real* weights, const real* x1, const real* x2, real* y, const Sets* g) noexcept nogil:
+    """Add weights times differences x1 - x2 to the rows for x1."""
+    cdef intptr_t i, j
+    for _ in range(g.batch):
+        for i in range(g.rows):
+            for j in range(g.columns):
+                pull(weights[i * g.row + j * g.column], &x1[i * g.size], &x2[j * g.size], &y[i * g.size], g.size)
+        weights, x1, x2, y = weights + g.rows * g.columns, x1 + g.rows * g.size, x2 + g.columns * g.size, y + g.rows * g.size
+
+
+def pulled_rows(TensorImpl weights not None, TensorImpl x1 not None, TensorImpl x2 not None):
+    """Return the sums over the second set of weights (..., n, k) times differences of the rows of (..., n, m) and (..., k, m).
+
+    All have the same dims in front. The weights of a single pair of sets may lie in any order.
+    """
+    cdef Sets g
+    cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr), result
+    cdef TensorImpl w = weights if weights.ndim == 2 and weights.dtype_nr == x1.dtype_nr else dense(weights, x1.dtype_nr)
+    read_sets(&g, a, b, w)
+    result = empty(a.dtype_nr, a.ndim, a.sizes)
+    zero(result)
+    if result.count == 0 or w.count == 0:
+        return result
+    _held = a.storage, b.storage, w.storage
+    first, second, third, target = <size_t>value_address(w), <size_t>value_address(a), <size_t>value_address(b), <size_t>new_address(result)
+    if w.count * g.size < RELEASE_GIL:
+        write_pulls(a.dtype_nr, first, second, third, target, &g, False)
+    else:
+        with nogil:
+            write_pulls(a.dtype_nr, first, second, third, target, &g, False)
+    return result
+
+
+cdef int read_sets(Sets* g, TensorImpl a, TensorImpl b, TensorImpl w) except -1:
+    """Read the sizes of two sets of vectors and of their weights."""
+    cdef int d
+    cdef bint fits = 2 <= a.ndim == b.ndim == w.ndim and a.dtype_nr in (CG_FLOAT32, CG_FLOAT64)
+    if fits:
+        g.rows, g.size, g.columns, g.batch = a.sizes[a.ndim - 2], a.sizes[a.ndim - 1], b.sizes[a.ndim - 2], 1
+        g.row, g.column = w.strides[a.ndim - 2], w.strides[a.ndim - 1]
+        fits = b.sizes[a.ndim - 1] == g.size and w.sizes[a.ndim - 2] == g.rows and w.sizes[a.ndim - 1] == g.columns
+    for d in range(a.ndim - 2 if fits else 0):
+        fits = fits and a.sizes[d] == b.sizes[d] == w.sizes[d]
+        g.batch *= a.sizes[d]
+    if not fits:
+        raise RuntimeError("two sets of vectors, of float32 or float64, have a weight for each pair, and the same dims in front")
+    return 0
+
+
+# ----- Pairs of one set -----
+cdef real distance(const real* a, const real* b, intptr_t size) noexcept nogil:
+    """Return a distance whose square is out of range, by differences less their largest exponent."""
+    cdef real largest = 0, total = 0, part
+    cdef intptr_t k
+    for k in range(size):
+        part = <real>fabs(a[k] - b[k])
+        if part != part:
+            return part
+        largest = max(largest, part)
+    if not 0 < largest < INFINITY:
+        return largest
+    for k in range(size):
+        part = (a[k] - b[k]) / largest
+        total += part * part
+    return largest * <real>sqrt(total)
+
+
+cdef void multiply_pairs(const real* a, const real* b, real* y, const Sets* g, bint roots) noexcept nogil:
+    """Write the inner products of differences of a and of b, between the same two rows; or the roots of the products of a and a."""
+    cdef intptr_t i, j, k
+    cdef real total, smallest, largest       # of squares that lost nothing
+    smallest, largest = (<real>1e-280, <real>1e300) if real is double else (<real>1e-30, <real>1e37)
+    for _ in range(g.batch):
+        for i in range(g.rows):
+            for j in range(i + 1, g.rows):
+                total = 0
+                for k in range(g.size):
+                    total += (a[i * g.size + k] - a[j * g.size + k]) * (b[i * g.size + k] - b[j * g.size + k])
+                if not roots:
+                    y[0] = total
+                elif smallest < total < largest:
+                    y[0] = <real>sqrt(total)
+                else:
+                    y[0] = distance(&a[i * g.size], &a[j * g.size], g.size)
+                y += 1
+        a, b = a + g.rows * g.size, b + g.rows * g.size
+
+
+cdef void pull_pairs(const real* weights, const real* x, real* y, const Sets* g) noexcept nogil:
+    """Add a weight times the difference of its pair of rows to the first row, and subtract it from the second."""
+    cdef intptr_t i, j
+    for _ in range(g.batch):
+        for i in range(g.rows):
+            for j in range(i + 1, g.rows):
+                pull(weights[0], &x[i * g.size], &x[j * g.size], &y[i * g.size], g.size)
+                pull(weights[0], &x[j * g.size], &x[i * g.size], &y[j * g.size], g.size)
+                weights += 1
+        x, y = x + g.rows * g.size, y + g.rows * g.size
+
+
+cdef int read_set(Sets* g, TensorImpl a, TensorImpl other) except -1:
+    """Read the sizes of a set of vectors (..., n, m), which another tensor of such has as well."""
+    cdef int d
+    cdef bint fits = a.ndim >= 2 and other.ndim == a.ndim and a.dtype_nr in (CG_FLOAT32, CG_FLOAT64)
+    g.batch = 1
+    for d in range(a.ndim if fits else 0):
+        fits = fits and a.sizes[d] == other.sizes[d]
+        g.batch *= a.sizes[d] if d < a.ndim - 2 else 1
+    if not fits:
+        raise RuntimeError("sets of vectors have the same sizes, of float32 or float64")
+    g.rows, g.size = a.sizes[a.ndim - 2], a.sizes[a.ndim - 1]
+    g.columns = g.rows * (g.rows - 1) // 2
+    return 0
+
+
+def products_of_pairs(TensorImpl input not None, TensorImpl other not None):
+    """Return, for all pairs of rows, the inner product of their difference in one matrix (..., n, m) and in another."""
+    return over_pairs(input, other, False)
+
+
+def distances_of_pairs(TensorImpl input not None):
+    """Return the distances of all pairs of rows of a matrix (..., n, m)."""
+    return over_pairs(input, input, True)
+
+
+cdef TensorImpl over_pairs(TensorImpl input, TensorImpl other, bint roots):
+    cdef Sets g
+    cdef intptr_t[MAX_DIMS] sizes
+    cdef TensorImpl a = dense(input, input.dtype_nr), b = dense(other, input.dtype_nr), result
+    cdef int d
+    read_set(&g, a, b)
+    for d in range(a.ndim - 2):
+        sizes[d] = a.sizes[d]
+    sizes[a.ndim - 2] = g.columns
+    result = empty(a.dtype_nr, a.ndim - 1, sizes)
+    if result.count == 0:
+        return result
+    _held = a.storage, b.storage
+    first, second, target = <size_t>value_address(a), <size_t>value_address(b), <size_t>new_address(result)
+    if result.count * g.size < RELEASE_GIL:
+        write_products(a.dtype_nr, first, second, target, &g, roots)
+    else:
+        with nogil:
+            write_products(a.dtype_nr, first, second, target, &g, roots)
+    return result
+
+
+def pulled_pairs(TensorImpl weights not None, TensorImpl input not None):
+    """Return, for each row of (..., n, m), the sum of its differences from the others, times the weights (..., pairs)."""
+    cdef Sets g
+    cdef TensorImpl a = dense(input, input.dtype_nr), w = dense(weights, input.dtype_nr), result
+    read_set(&g, a, a)
+    if w.ndim != a.ndim - 1 or w.count != g.batch * g.columns:
+        raise RuntimeError("there is a weight for each pair of rows")
+    result = empty(a.dtype_nr, a.ndim, a.sizes)
+    zero(result)
+    if result.count == 0 or w.count == 0:
+        return result
+    _held = a.storage, w.storage
+    first, second, target = <size_t>value_address(w), <size_t>value_address(a), <size_t>new_address(result)
+    if w.count * g.size < RELEASE_GIL:
+        write_pulls(a.dtype_nr, first, second, 0, target, &g, True)
+    else:
+        with nogil:
+            write_pulls(a.dtype_nr, first, second, 0, target, &g, True)
+    return result
+
+
+cdef void write_products(int dtype, size_t a, size_t b, size_t y, const Sets* g, bint roots) noexcept nogil:
+    if dtype == CG_FLOAT64:
+        multiply_pairs[double](<const double*>a, <const double*>b, <double*>y, g, roots)
+    else:
+        multiply_pairs[float](<const float*>a, <const float*>b, <float*>y, g, roots)
+
+
+cdef void write_pulls(int dtype, size_t weights, size_t a, size_t b, size_t y, const Sets* g, bint pairs) noexcept nogil:
+    if dtype == CG_FLOAT64 and pairs:
+        pull_pairs[double](<const double*>weights, <const double*>a, <double*>y, g)
+    elif dtype == CG_FLOAT64:
+        pull_rows[double](<const double*>weights, <const double*>a, <const double*>b, <double*>y, g)
+    elif pairs:
+        pull_pairs[float](<const float*>weights, <const float*>a, <float*>y, g)
+    else:
+        pull_rows[float](<const float*>weights, <const float*>a, <const float*>b, <float*>y, g)

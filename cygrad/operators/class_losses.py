@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.compute.places import changed_at, elements_at
-from cygrad._core.entry.special import over_tensors
 from cygrad._core.operands.arrays import first_outside, to_array
 from cygrad.operators._language.arguments import all_examples, check_kinds
-from cygrad.operators._language.batches import entered
+from cygrad.operators._language.batches import samples_together
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.loss_reduction import read_reduction, reduced
 from cygrad.operators._language.narrow_floats import in_loops, rounded_once
@@ -79,21 +78,14 @@ def _check_weight(input: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError(f"expected scalar type {_title(input)} but found {_title(weight)}: the weight has the dtype of the input")
 
 
-def _samples_together(level: Any, operator: Any, *arguments: Any) -> Tensor:
-    """Apply an operator to the samples of all examples at once."""
-    arguments = entered(level, arguments)
-    sizes = tuple(arguments[0].shape[:2])
-    return level.leave(operator(*over_tensors(lambda tensor: tensor.flatten(0, 1), arguments)).unflatten(0, sizes))
-
-
 @operator(dinput=lambda g, target, input_shape: g._to_classes(target, input_shape[1]), dtarget=None, tangent=first_linear,
-          batch=_samples_together)
+          batch=samples_together)
 def _at_classes(input: Tensor, target: Tensor) -> Tensor:
     """Return the score of each sample's class."""
     return recorded(_at_classes, (input, target), elements_at(input, 1, target.detach().unsqueeze(1)).squeeze(1))
 
 
-@operator(dinput=lambda g, target: g._at_classes(target), dtarget=None, tangent=first_linear, batch=_samples_together)
+@operator(dinput=lambda g, target: g._at_classes(target), dtarget=None, tangent=first_linear, batch=samples_together)
 def _to_classes(input: Tensor, target: Tensor, count: int) -> Tensor:
     """Return scores that are 0 except for each sample's class: the transpose of `_at_classes`."""
     samples, *places = target.shape
@@ -115,7 +107,7 @@ def _times_softmax(g: Tensor, x: Tensor, largest: Tensor, logarithm: Tensor, dim
 
 @operator(dlosses=lambda g, scores, target: (g * scores.softmax(1)).sum(1) - _at_classes(g, target),
           dscores=lambda g, losses, scores: _softmax_gradient(g * losses.unsqueeze(1), scores.softmax(1), 1),
-          dtarget=None, dlargest=None, dlogarithm=None, batch=_samples_together)
+          dtarget=None, dlargest=None, dlogarithm=None, batch=samples_together)
 def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, largest: Tensor, logarithm: Tensor) -> Tensor:
     """Return the gradient of losses, times numbers: softmax(scores), less 1 at the class of each sample."""
     factors = losses.detach().unsqueeze(1)
@@ -125,7 +117,7 @@ def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, large
 
 
 @operator(dinput=lambda g, input, target, largest, logarithm: g._softmax_loss_gradient(input, target, largest, logarithm), dtarget=None,
-          node="CrossEntropyBackward0", batch=_samples_together)
+          node="CrossEntropyBackward0", batch=samples_together)
 def _softmax_loss(input: Tensor, target: Tensor) -> Tensor:
     """Return -log(softmax(input)) at the class of each sample, from two numbers of the sample: no tensor of all logarithms."""
     x = input.detach()

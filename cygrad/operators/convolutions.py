@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cygrad._core.compute.convolution import convolved_at_once, kernels_at_once, spread_at_once
 from cygrad._core.compute.patches import added_columns, columns_of
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed, to_array
@@ -67,10 +68,6 @@ def _blocks(size: int, examples: int, channels: int, kernel: Sizes, count: Sizes
     return tuple([Block(slice(n, n + 1), each_rows) for n in range(examples) for each_rows in rows])
 
 
-def _is_one_block(examples: int, channels: int, kernel: Sizes, count: Sizes) -> bool:
-    return examples * channels * prod(kernel) * prod(count) <= BLOCK
-
-
 def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, count: Sizes) -> Tensor:
     """Return windows as matrices: a row for each channel of a group and place in the kernel, a column for each window."""
     examples, (first, end, _) = block.examples, block.rows.indices(count[0])
@@ -81,14 +78,12 @@ def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, 
 
 def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     """Return the products of windows with kernels, (examples, channels, *count)."""
+    at_once = convolved_at_once(x, w, steps, count, BLOCK)
+    if at_once is not None:
+        return at_once
     shape, sizes, groups = w.shape, x.shape, steps.groups
     channels, kernel, examples, own = shape[0], shape[2:], sizes[0], sizes[1]
     matrix = w.flatten(1)
-    if groups == 1 and _is_one_block(examples, own, kernel, count):
-        product = matrix @ columns_of(x, steps, kernel, count, True)
-        if examples == 1:
-            return product.reshape(1, channels, *count)
-        return product.reshape(channels, examples, *count).transpose(0, 1).contiguous()
     result = x.new_empty((examples, channels, *count))          # sizes that do not fit into memory end here
     matrix = matrix if groups == 1 else matrix.reshape(groups, channels // groups, matrix.shape[1])
     for block in _blocks(BLOCK, examples, own, kernel, count) if result.numel() else ():
@@ -100,11 +95,11 @@ def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
 
 def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     """Return the sums of products of windows with results, (channels of y, channels of a group, *kernel)."""
-    sizes, own, groups, result = y.shape, x.shape[1], steps.groups, None
+    result = kernels_at_once(x, y, steps, kernel, BLOCK)
+    if result is not None:
+        return result
+    sizes, own, groups = y.shape, x.shape[1], steps.groups
     examples, channels, count = sizes[0], sizes[1], sizes[2:]
-    if groups == 1 and y.numel() and _is_one_block(examples, own, kernel, count):
-        rows = (y if examples == 1 else y.transpose(0, 1)).reshape(channels, -1)
-        return (rows @ columns_of(x, steps, kernel, count, True).mT).reshape(channels, own, *kernel)
     for block in _blocks(BLOCK, examples, own, kernel, count) if y.numel() else ():
         part = y[block.examples, :, block.rows]
         rows = part.transpose(0, 1).reshape(channels, -1)
@@ -118,13 +113,14 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
 
 def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
+    if y.numel() >= SMALL and max(steps.stride) == 1 and w.shape[0] <= FEWER * steps.groups * w.shape[1]:
+        return _gathered(y, w, steps, sizes)
+    at_once = spread_at_once(y, w, steps, sizes, BLOCK)
+    if at_once is not None:
+        return at_once
     shape, groups = w.shape, steps.groups
     own, channels, kernel = shape[0], shape[1], shape[2:]
-    if max(steps.stride) == 1 and own <= FEWER * groups * channels and y.numel() >= SMALL:
-        return _gathered(y, w, steps, sizes)
     examples, places = y.shape[0], y.shape[2:]
-    if groups == 1 and _is_one_block(examples, channels, kernel, places):
-        return added_columns(w.flatten(1).mT @ y.flatten(2), steps, kernel, places, sizes)
     matrix = w.reshape(groups, own // groups, channels * prod(kernel)).mT
     values = y.reshape(examples, groups, own // groups, prod(places))
     result = y.new_empty((examples, groups * channels, *sizes))

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cygrad._core.compute.distances import distances_by_differences
+from cygrad._core.compute.distances import distances_by_differences, distances_of_pairs, products_of_pairs, pulled_pairs, pulled_rows
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.operators._language.batches import aligned_matrices
+from cygrad.operators._language.batches import aligned_matrices, same
 from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.tangents import bilinear
 from cygrad.operators._language.tiled import tiled
 from cygrad.operators.norms import linalg_vector_norm
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cygrad.tensor import Tensor
 
 COMPUTE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -45,26 +48,49 @@ def _over_distances(g: Tensor, y: Tensor, dim: int) -> Tensor:
     return (g / y.masked_fill(zero, 1)).masked_fill(zero, 0)
 
 
-def _toward(weights: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+def _toward(weights: Tensor, x1: Tensor, x2: Tensor, by_products: bool) -> Tensor:
     """Return the gradient for the first set: the sum over the second one of weights times x1 - x2."""
+    if not by_products and max(weights.shape[-2:]) <= COLUMNS:
+        return weights._pull(x1, x2)
     center = x1.mean(-2, keepdim=True)
     return weights.sum(-1, keepdim=True) * (x1 - center) - weights @ (x2 - center)
 
 
+def _sums_of_differences(h: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+    """Return the inner products of h and x1 - x2, for all pairs."""
+    center = x1.mean(-2, keepdim=True)
+    return (h * (x1 - center)).sum(-1, keepdim=True) - h @ (x2 - center).mT
+
+
+@operator(dinput=lambda g, x1, x2, input_shape: _sums_of_differences(g, x1, x2).sum_to_size(input_shape),
+          dx1=lambda g, input, x1_shape: (input.sum(-1, keepdim=True) * g).sum_to_size(x1_shape),
+          dx2=lambda g, input, x2_shape: (input.mT @ g).neg().sum_to_size(x2_shape), batch=aligned_matrices)
+def _pull(input: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+    """Return the sums over the second set of weights, the input, times x1 - x2, by the differences."""
+    tensors: Sequence[Tensor] = (input.detach(), x1.detach(), x2.detach())
+    if not input.shape[:-2] == x1.shape[:-2] == x2.shape[:-2]:
+        outer = np.broadcast_shapes(*[x.shape[:-2] for x in tensors])
+        tensors = [x.expand(*outer, *x.shape[-2:]) for x in tensors]
+    return recorded(_pull, (input, x1, x2), pulled_rows(*tensors))
+
+
 # The weights of differences are g / y, and 0 where the distance y is 0.
-@operator(shared=lambda g, y: _over_distances(g, y, -1), dx1=lambda shared, x1, x2, x1_shape: _toward(shared, x1, x2).sum_to_size(x1_shape),
-          dx2=lambda shared, x1, x2, x2_shape: _toward(shared.mT, x2, x1).sum_to_size(x2_shape), node="CdistBackward0",
-          batch=aligned_matrices)
+@operator(shared=lambda g, y: _over_distances(g, y, -1),
+          dx1=lambda shared, x1, x2, x1_shape, by_products: _toward(shared, x1, x2, by_products).sum_to_size(x1_shape),
+          dx2=lambda shared, x1, x2, x2_shape, by_products: _toward(shared.mT, x2, x1, by_products).sum_to_size(x2_shape),
+          node="CdistBackward0", batch=aligned_matrices)
 def _euclidean_dist(x1: Tensor, x2: Tensor, by_products: bool) -> Tensor:
     """Return the Euclidean distances of all pairs."""
     if by_products:
         squares = _squares_by_products(to_array(x1), to_array(x2))
         result = computed(np.sqrt(squares, out=squares))
     else:
-        outer = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-        a, b = (x.detach().expand(*outer, *x.shape[-2:]) for x in (x1, x2))
+        a, b = x1.detach(), x2.detach()
+        if x1.shape[:-2] != x2.shape[:-2]:
+            outer = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+            a, b = (x.expand(*outer, *x.shape[-2:]) for x in (a, b))
         result = distances_by_differences(a, b.mT)
-    return recorded(_euclidean_dist, (x1, x2), result)
+    return recorded(_euclidean_dist, (x1, x2), result, by_products=by_products)
 
 
 def _check_sets(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> None:
@@ -112,6 +138,24 @@ def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
     return first, np.arange(len(first)) - (behind.cumsum() - count)[first]
 
 
+@operator(dinput=lambda g, other: g._pull_pairs(other), dother=lambda g, input: g._pull_pairs(input), tangent=bilinear, batch=same)
+def _products_of_pairs(input: Tensor, other: Tensor) -> Tensor:
+    """Return, for all pairs of rows, the inner product of their difference in one matrix and in another."""
+    return recorded(_products_of_pairs, (input, other), products_of_pairs(input, other))
+
+
+@operator(dinput=lambda g, other: g._products_of_pairs(other), dother=lambda g, input: input._pull_pairs(g), tangent=bilinear, batch=same)
+def _pull_pairs(input: Tensor, other: Tensor) -> Tensor:
+    """Return, for each row of the other matrix, the sum of its differences from all other rows, times the weights of the pairs."""
+    return recorded(_pull_pairs, (input, other), pulled_pairs(input, other))
+
+
+@operator(dinput=lambda g, input, y: _over_distances(g, y, -1)._pull_pairs(input), node="PdistBackward0", batch=same)
+def _pair_distances(input: Tensor) -> Tensor:
+    """Return the Euclidean distances of all pairs of rows."""
+    return recorded(_pair_distances, (input,), distances_of_pairs(input))
+
+
 @operator(method=False, aliases=("nn_functional_pdist",))
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """Distances of all pairs of rows of a matrix (n, m), as a vector: of rows 0 and 1, 0 and 2, ..., n (n - 1) / 2 of them.
@@ -126,5 +170,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if not p >= 0:
         raise RuntimeError(f"pdist only supports non-negative p values, got {p}")
+    if p == 2 and input.dtype.loops is input.dtype:
+        return input._pair_distances()
     first, second = map(computed, _pairs(len(input)))
     return linalg_vector_norm(input.index_select(0, first) - input.index_select(0, second), p, -1)

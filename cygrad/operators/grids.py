@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from cygrad._core.compute.points import read_at_points, slopes_at_points, spread_from_points
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed
 from cygrad.operators._language.arguments import SEQUENCE, checked_operand
-from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.batches import samples_together
+from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
-from cygrad.operators.joining import stack
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from cygrad.tensor import Tensor
 
@@ -69,93 +72,54 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     return (points @ theta.mT).reshape(sizes[0], *sizes[2:], dims)
 
 
-# ----- Places of points -----
-def _place(x: Tensor, size: int, align_corners: bool) -> Tensor:
-    """Return coordinates as places, where 0 is the centre of the first element."""
-    return (x + 1) * ((size - 1) / 2) if align_corners else ((x + 1) * size - 1) / 2
+# ----- Three operators, which have each other as gradients, to every order -----
+class Reading(NamedTuple):
+    """How an image is read at points: torch's numbers of modes and paddings, and how often each coordinate's weights are differentiated."""
+
+    mode: int
+    padding: int
+    align_corners: bool
+    orders: tuple[int, ...]
+
+    def once_more(self, coordinate: int) -> Reading:
+        return self._replace(orders=tuple([order + (k == coordinate) for k, order in enumerate(self.orders)]))
 
 
-def _reflected(x: Tensor, size: int, align_corners: bool) -> Tensor:
-    """Return places mirrored at the centres or the edges of the outer elements until they lie between them."""
-    low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
-    if span == 0:
-        return x * 0
-    x = (x - low).abs()
-    turns = (x.detach() / span).floor()
-    inside = x - turns * span
-    return inside.where(turns % 2 == 0, span - inside) + low
+def _along_each(h: Tensor, reading: Reading, sum_of: Callable[[Tensor, Reading], Tensor]) -> Tensor:
+    """Return the sum over coordinates of an expression of h's part for each, (examples, 1, *outer), and the reading for its derivative."""
+    parts = [sum_of(h[..., k].unsqueeze(1), reading.once_more(k)) for k in range(len(reading.orders))]
+    return reduce(add, parts)
 
 
-def _within(x: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
-    """Return places moved into a dim, as a mode of padding has it."""
-    if padding == "reflection":
-        x = _reflected(x, size, align_corners)
-    return x if padding == "zeros" else x.clamp(0, size - 1)
+@operator(dinput=lambda g, grid, reading, input_shape: g._spread_from_points(grid, reading, input_shape[2:]),
+          dgrid=lambda g, input, grid, reading: g._slopes_at_points(input, grid, reading), node="GridSampler2DBackward0",
+          batch=samples_together)
+def _read_at_points(input: Tensor, grid: Tensor, reading: Reading) -> Tensor:
+    """Return images (examples, channels, *sizes) at points (examples, *outer, coordinates)."""
+    return recorded(_read_at_points, (input, grid), read_at_points(input, grid, reading), reading=reading)
 
 
-def _read_at(input: Tensor, places: Sequence[Tensor]) -> Tensor:
-    """Return the elements of (examples, channels, *sizes) at whole places, a tensor (..., examples, points) for each dim, which broadcast:
-    (examples, channels, neighbours, points) with all dims in front as neighbours; 0 outside, at NaN."""
-    valid: Any = None
-    index: Any = None
-    for place, size in zip(places, input.shape[2:], strict=True):
-        place = place.detach()
-        inside = (place >= 0) & (place < size)
-        at = place.where(inside, 0.0).long()
-        valid, index = (inside, at) if valid is None else (valid & inside, index * size + at)
-    index, valid = (_near_last(x) for x in (index, valid))
-    examples, _, near, points = index.shape
-    index = index.expand(examples, input.shape[1], near, points).flatten(2)
-    return input.flatten(2).gather(2, index).unflatten(2, (near, points)).where(valid, 0.0)
+@operator(dinput=lambda g, grid, reading: g._read_at_points(grid, reading),
+          dgrid=lambda g, input, grid, reading: input._slopes_at_points(g, grid, reading), batch=samples_together)
+def _spread_from_points(input: Tensor, grid: Tensor, reading: Reading, sizes: tuple[int, ...]) -> Tensor:
+    """Return values (examples, channels, *outer), times weights, added up at the points of images: the transpose of `_read_at_points`."""
+    return recorded(_spread_from_points, (input, grid), spread_from_points(input, grid, reading, sizes), reading=reading)
 
 
-def _near_last(x: Tensor) -> Tensor:
-    """Return a tensor (..., examples, points) as (examples, 1, neighbours, points)."""
-    return x.flatten(0, -3).transpose(0, 1).unsqueeze(1) if x.ndim > 2 else x.unsqueeze(1).unsqueeze(1)
-
-
-# ----- Weights of elements near a place -----
-def _linear(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the two whole places beside each place, and their weights, in a new first dim."""
-    first = x.detach().floor()
-    part = x - first
-    return stack((first, first + 1)), stack((1 - part, part))
-
-
-def _cubic(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the four whole places near each place, and their weights: cubic convolution (Keys 1981) with a = -0.75."""
-    a, first = -0.75, x.detach().floor()
-    part = x - first
-
-    def outer(t: Tensor) -> Tensor:
-        return ((t - 5) * t + 8) * t * a - 4 * a
-
-    def inner(t: Tensor) -> Tensor:
-        return ((a + 2) * t - (a + 3)) * t * t + 1
-
-    return (stack((first - 1, first, first + 1, first + 2)),
-            stack((outer(part + 1), inner(part), inner(1 - part), outer(2 - part))))
+@operator(dvalues=lambda g, input, grid, reading: _along_each(g, reading, lambda h, more: h * input._read_at_points(grid, more)),
+          dinput=lambda g, values, grid, reading, input_shape: _along_each(
+              g, reading, lambda h, more: (values * h)._spread_from_points(grid, more, input_shape[2:])),
+          dgrid=lambda g, values, input, grid, reading: _along_each(
+              g, reading, lambda h, more: (values * h)._slopes_at_points(input, grid, more)),
+          batch=samples_together)
+def _slopes_at_points(values: Tensor, input: Tensor, grid: Tensor, reading: Reading) -> Tensor:
+    """Return the sums over channels of values (examples, channels, *outer) times derivatives of `_read_at_points` by the coordinates."""
+    return recorded(_slopes_at_points, (values, input, grid), slopes_at_points(values, input, grid, reading), reading=reading)
 
 
 @rounded_once
-def _sampled(input: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bool) -> Tensor:
-    sizes, outer = input.shape[2:], grid.shape[1:-1]
-    points = [_place(grid[..., -1 - d].flatten(1), size, align_corners) for d, size in enumerate(sizes)]
-    if mode != "bicubic":       # its neighbours are moved one by one
-        points = [_within(x, size, padding, align_corners) for x, size in zip(points, sizes, strict=True)]
-    if mode == "nearest":
-        return _read_at(input, [x.detach().round() for x in points]).squeeze(2).unflatten(2, outer)
-    places, weights = [], []        # with a dim of neighbours for each dim of the image
-    for d, (x, size) in enumerate(zip(points, sizes, strict=True)):
-        place, weight = (_cubic if mode == "bicubic" else _linear)(x)
-        place = place if mode != "bicubic" else _within(place, size, padding, align_corners)
-        key = (slice(None), *[None] * (len(sizes) - 1 - d))
-        places.append(place[key])
-        weights.append(weight[key])
-    weight = weights[0]
-    for other in weights[1:]:
-        weight = weight * other
-    return (_read_at(input, places) * _near_last(weight)).sum(2).unflatten(2, outer)
+def _sampled(input: Tensor, grid: Tensor, reading: Reading) -> Tensor:
+    return input._read_at_points(grid, reading)
 
 
 # ----- Operators -----
@@ -194,7 +158,7 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
             raise ValueError(f"{grid_sampler.__name__}(): expected {word} to be 0, 1 or 2, but got: {number}")
     checked_operand(grid_sampler, input)
     _check(input, grid, MODES[mode])
-    return _sampled(input, grid, MODES[mode], PADDINGS[padding], align_corners)
+    return _sampled(input, grid, Reading(mode, padding, align_corners, (0,) * (input.ndim - 2)))
 
 
 @operator(method=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.operands.checks import are_like
 from cygrad.data.limits import finfo
 from cygrad.operators._language.arguments import SEQUENCE, checked_operand, integers
 from cygrad.operators._language.batches import shifted
@@ -110,9 +111,12 @@ def nn_functional_layer_norm(input: Tensor, normalized_shape: Sequence[int], wei
     tensor([[-1.0000,  1.0000]])
     """
     sizes = _check_shape(nn_functional_layer_norm, input, normalized_shape)
-    _check_factors(sizes, weight=weight, bias=bias)
+    like = are_like(input, sizes, weight, bias)
+    if not like:
+        _check_factors(sizes, weight=weight, bias=bias)
     checked_operand(nn_functional_layer_norm, input)
-    _check_dtypes(input, weight=weight, bias=bias)
+    if not like:
+        _check_dtypes(input, weight=weight, bias=bias)
     x, factor, shift = in_loops(input, weight, bias)
     dims = tuple(range(input.ndim - len(sizes), input.ndim))
     return _scaled(x._standardized(eps, dims), factor, shift, input.dtype)
@@ -172,13 +176,16 @@ def nn_functional_group_norm(input: Tensor, num_groups: int, weight: Tensor | No
     if channels % groups:
         raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
                            f"{list(input.shape)} and num_groups={groups}")
-    if samples * channels // groups * math.prod(places) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
-    _check_channels(input, weight=weight, bias=bias)
-    checked_operand(nn_functional_group_norm, input)
-    _check_dtypes(input, weight=weight, bias=bias)
-    x, factor, shift = in_loops(input, weight, bias)
     size = channels // groups * math.prod(places)
+    if samples * size == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+    like = are_like(input, (channels,), weight, bias)
+    if not like:
+        _check_channels(input, weight=weight, bias=bias)
+    checked_operand(nn_functional_group_norm, input)
+    if not like:
+        _check_dtypes(input, weight=weight, bias=bias)
+    x, factor, shift = in_loops(input, weight, bias)
     result = x.reshape(samples, groups, size)._standardized(eps, (2,)).reshape(input.shape)
     return _scaled(result, factor, shift, input.dtype, _along_channels(input))
 
@@ -193,9 +200,13 @@ def _note(running: Tensor | None, value: Tensor, momentum: float) -> None:
 def _normalized(operator: Any, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
                 bias: Tensor | None, dims: tuple[int, ...] | None, momentum: float, eps: float) -> Tensor:
     """Normalize by the input's own mean and variance over dims, which the running ones follow, or without dims by the running ones."""
-    _check_elements(input.shape[1] if input.ndim > 1 else 0, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    channels = input.shape[1] if input.ndim > 1 else 0
+    like = are_like(input, (channels,), running_mean, running_var, weight, bias)
+    if not like:
+        _check_elements(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     checked_operand(operator, input)
-    _check_dtypes(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not like:
+        _check_dtypes(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not input.numel():
         return input.clone()
     x, factor, shift, mean, variance = in_loops(input, weight, bias, running_mean, running_var)

@@ -29,6 +29,8 @@ CALLS = {
     "bands": lambda: cg.nn.functional.interpolate(rows(1, 1, 4), size=7, mode="linear"),
     "windows": lambda: cg.nn.functional.max_pool2d(rows(1, 1, 4, 4), 2),
     "distances": lambda: cg.cdist(rows(3, 2), rows(4, 2)),
+    "distances of pairs": lambda: cg.pdist(rows(4, 3)),
+    "points": lambda: cg.nn.functional.grid_sample(rows(1, 2, 3, 3), rows(1, 2, 2, 2), align_corners=False),
     "triangle": lambda: rows(3, 4).tril(),
     "range": lambda: cg.arange(2, 9, 3),
     "number": lambda: cg.zeros(3).fill_(2.5),

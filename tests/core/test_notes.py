@@ -1,4 +1,4 @@
-"""Noted launches run again on other values, and compute what the noted code computes: nothing else reads or writes memory unseen."""
+"""Noted launches run again on other values, with the bits of the noted code: nothing else reads or writes memory unseen."""
 
 import threading
 

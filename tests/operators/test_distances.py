@@ -55,3 +55,48 @@ REFUSED = [
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", [cg.float32, cg.float64])
+def test_distances_of_pairs_whose_squares_are_out_of_range(dtype):
+    large, small = (1e30, 1e-30) if dtype is cg.float32 else (1e300, 1e-300)
+    for size in large, small:
+        x = cg.tensor([[3 * size, 0.0], [0.0, 4 * size], [0.0, 4 * size]], dtype=dtype, requires_grad=True)
+        distances = cg.pdist(x)
+        np.testing.assert_allclose(array_of(distances) / size, [5, 5, 0], rtol=1e-6)
+        gradient, = cg.autograd.grad(distances[:2].sum(), x)
+        np.testing.assert_allclose(array_of(gradient), [[1.2, -1.6], [-0.6, 0.8], [-0.6, 0.8]], rtol=1e-6)
+    x = cg.tensor([[cg.inf, 0.0], [0.0, 0.0], [cg.nan, 0.0]], dtype=dtype)
+    np.testing.assert_array_equal(array_of(cg.pdist(x)), [np.inf, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(2, 1), (5, 3), (9, 8), (3, 0)])
+def test_distances_of_pairs_and_their_gradients(shape, dtype):
+    a = np.random.default_rng(3).normal(size=shape).astype(dtype)
+    x = cg.tensor(a, requires_grad=True)
+    first, second = np.triu_indices(len(a), 1)
+    difference = (a[first] - a[second]).astype(np.float64)
+    expected = np.linalg.norm(difference, axis=-1)
+    distances = cg.pdist(x)
+    np.testing.assert_allclose(array_of(distances), expected, rtol=4 * np.finfo(dtype).eps)
+    weights = np.arange(1.0, len(expected) + 1)
+    gradient = np.zeros(shape)
+    with np.errstate(invalid="ignore"):
+        parts = weights[:, None] * difference / expected[:, None]
+    np.add.at(gradient, first, parts)
+    np.subtract.at(gradient, second, parts)
+    ours, = cg.autograd.grad(distances, x, cg.tensor(weights.astype(dtype)))
+    np.testing.assert_allclose(array_of(ours), gradient, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=100 * np.finfo(dtype).eps)
+
+
+def test_gradients_of_few_and_of_many_points_agree():
+    """Few points have sums of differences, many have products of matrices; far from the origin, too."""
+    a, b = (1e6 + np.random.default_rng(4).normal(size=(count, 3)) for count in (30, 20))
+    whole = [cg.tensor(x, requires_grad=True) for x in (a, b)]
+    few = [cg.tensor(x[:20], requires_grad=True) for x in (a, b)]
+    seed = np.zeros((30, 20))
+    seed[:20] = np.random.default_rng(5).normal(size=(20, 20))
+    many = cg.autograd.grad(cg.cdist(*whole), whole, cg.tensor(seed))
+    for gradient, other in zip(many, cg.autograd.grad(cg.cdist(*few), few, cg.tensor(seed[:20])), strict=True):
+        np.testing.assert_allclose(array_of(gradient)[:20], array_of(other), rtol=1e-6, atol=1e-6)

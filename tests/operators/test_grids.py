@@ -121,3 +121,53 @@ def test_shuffles_are_inverses():
     x = cg.randn(2, 8, 3, 5, rng=0)
     assert cg.pixel_unshuffle(cg.pixel_shuffle(x, 2), 2).equal(x)
     assert cg.channel_shuffle(cg.channel_shuffle(x, 2), 4).equal(x)
+
+
+def test_coordinates_that_are_nan_are_the_first_element_where_the_padding_moves_points():
+    x, points = row(7.0, 2.0), grid_of([math.nan, math.inf])
+    assert F.grid_sample(x, points, padding_mode="border").flatten().tolist()[0] == 7
+    assert F.grid_sample(x, points, "nearest", "border").flatten().tolist() == [7, 2]
+    assert F.grid_sample(x, points).isnan().all()
+
+
+@pytest.mark.parametrize(("mode", "padding"), [("bilinear", "border"), ("bilinear", "reflection"), ("nearest", "zeros")])
+def test_the_gradient_by_points_is_zero_at_the_border_and_of_steps(mode, padding):
+    points = grid_of([-1.0, 1.0] if mode == "bilinear" else [-0.3, 0.4]).requires_grad_()
+    gradient, = cg.autograd.grad(F.grid_sample(row(0.0, 10.0, 40.0), points, mode, padding, align_corners=True).sum(), points)
+    assert not gradient.any()
+
+
+@pytest.mark.parametrize("options", [{}, {"padding_mode": "border", "align_corners": True}, {"padding_mode": "reflection"},
+                                     {"mode": "bicubic"}])
+def test_points_are_read_as_sums_of_elements_times_weights(options):
+    """As NumPy's interpolation by the same formulas, written out for a point."""
+    image, points = np.random.default_rng(6).normal(size=(4, 5)), np.random.default_rng(7).uniform(-1.4, 1.4, size=(12, 2))
+    ours = F.grid_sample(cg.tensor(image).reshape(1, 1, 4, 5), cg.tensor(points).reshape(1, 3, 4, 2), **options)
+    np.testing.assert_allclose(array_of(ours).ravel(), [read(image, point, **options) for point in points], rtol=1e-12, atol=1e-12)
+
+
+def read(image, point, mode="bilinear", padding_mode="zeros", align_corners=False):
+    """Return an image at a point."""
+    def moved(x, size):
+        if padding_mode == "reflection":
+            low, high = (0, size - 1) if align_corners else (-0.5, size - 0.5)
+            while not low <= x <= high:
+                x = 2 * low - x if x < low else 2 * high - x
+        return x if padding_mode == "zeros" else min(max(x, 0), size - 1)
+
+    def kernel(x):
+        x = abs(x)
+        if mode == "bilinear":
+            return max(0.0, 1 - x)
+        return (1.25 * x - 2.25) * x * x + 1 if x <= 1 else -0.75 * (((x - 5) * x + 8) * x - 4) if x < 2 else 0
+
+    total, places = 0, []
+    for x, size in zip(point[::-1], image.shape, strict=True):
+        x = (x + 1) * (size - 1) / 2 if align_corners else ((x + 1) * size - 1) / 2
+        x = x if mode == "bicubic" else moved(x, size)
+        near = range(math.floor(x) - 2, math.floor(x) + 4)
+        places.append([(round(moved(k, size)) if mode == "bicubic" else k, kernel(x - k), size) for k in near])
+    for (i, first, height), (j, second, width) in itertools.product(*places):
+        if 0 <= i < height and 0 <= j < width:
+            total += first * second * image[i, j]
+    return total

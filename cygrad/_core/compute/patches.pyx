@@ -26,13 +26,14 @@ cdef struct Geometry:
 
 cdef int read_geometry(Geometry* g, int dims, object steps, object kernel, object count) except -1:
     cdef int d, offset = DIMS - dims
+    cdef tuple stride = steps.stride, before = steps.before, dilation = steps.dilation
     if not 0 < dims <= DIMS or len(kernel) != dims or len(count) != dims:
         raise RuntimeError(f"windows of {len(kernel)} dims are no windows of {dims}: the number of dims has changed")
     for d in range(offset):
         g.sizes[d] = g.kernel[d] = g.count[d] = g.stride[d] = g.dilation[d] = 1
         g.before[d] = g.first[d] = 0
     for d in range(dims):
-        g.stride[offset + d], g.before[offset + d], g.dilation[offset + d] = steps.stride[d], steps.before[d], steps.dilation[d]
+        g.stride[offset + d], g.before[offset + d], g.dilation[offset + d] = stride[d], before[d], dilation[d]
         g.kernel[offset + d], g.count[offset + d], g.first[offset + d] = kernel[d], count[d], 0
     return 0
 
@@ -139,7 +140,7 @@ cdef void move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds)
     run_launch(&launch, columns.count >= RELEASE_GIL)
 
 
-def columns_of(TensorImpl input not None, steps, kernel, count, bint merged, intptr_t first=0):
+cpdef TensorImpl columns_of(TensorImpl input, steps, kernel, count, bint merged, intptr_t first=0):
     """Return windows of (examples, channels, *sizes) as matrices with a row for each channel and place in the kernel.
 
     They are (examples, rows, windows), or `merged` (rows, examples * windows). `count`: the number of windows along each dim, from the
@@ -169,7 +170,7 @@ def columns_of(TensorImpl input not None, steps, kernel, count, bint merged, int
     return result
 
 
-def added_columns(TensorImpl input not None, steps, kernel, count, sizes):
+cpdef TensorImpl added_columns(TensorImpl input, steps, kernel, count, sizes):
     """Return the sums of windows, (examples, rows, windows), where they lie in (examples, channels, *sizes)."""
     cdef Geometry g
     cdef intptr_t shape[2 + DIMS]

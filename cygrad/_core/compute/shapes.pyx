@@ -296,13 +296,15 @@ def sum_to_size(TensorImpl input not None, *size, **keywords):
     cdef int ndim = sizes_argument(size, keywords, "size", shape), d, leading = 0
     leading = input.ndim - ndim
     cdef list dims = list(range(leading)) if leading > 0 else []
+    cdef bint only_leading = True
     for d in range(ndim):
         if leading < 0 or shape[d] != 1 and shape[d] != input.sizes[leading + d]:
             raise RuntimeError(f"size {{{list(sizes_tuple(ndim, shape))}}} is not expandable to size "
                                f"{{{list(sizes_tuple(input.ndim, input.sizes))}}}.")
         if shape[d] == 1 and input.sizes[leading + d] != 1:
             dims.append(leading + d)
+            only_leading = False
     if not dims:
         return input if leading == 0 else reshape_to(input, ndim, shape, "view", True)
-    summed = (<object>input).sum(tuple(dims), keepdim=True)
-    return reshape_to(summed, ndim, shape, "view", True) if leading else summed
+    summed = (<object>input).sum(dims[0] if len(dims) == 1 else tuple(dims), not only_leading)
+    return reshape_to(summed, ndim, shape, "view", True) if leading and not only_leading else summed

@@ -1,4 +1,4 @@
-"""Notes: the launches of a thread, which can run again on what the same memory holds by then.
+"""Notes: the launches of a thread, which can run again on the same memory when it has other values.
 
 A note has the function, a copy of its arguments, and the places of its tensors: storage and offset. Nothing is pending meanwhile, no
 formula is fused, and storages stay alive, so that none is used again for something else.
@@ -38,6 +38,7 @@ cdef struct Note:
 
 
 @cython.final
+@cython.binding(False)
 cdef class Notes:
     """Notes in a `with` statement; they may be nested, and the innermost ones note."""
     cdef Note* notes

@@ -11,8 +11,10 @@ from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import distinct_dims as distinct_dims
 from cygrad._core.memory.sizes import integers as integers
 from cygrad._core.memory.sizes import normalized_dims as normalized_dims
+from cygrad._core.operands.checks import check_dtype as check_dtype
+from cygrad._core.operands.checks import checked_operand as checked_operand
 from cygrad._core.operands.operands import checked_out
-from cygrad.ops.refusals import REFUSALS, refusal, refused_factor
+from cygrad.ops.refusals import refusal, refused_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,21 +37,9 @@ def checked_tensor(function: Callable[..., Any], value: Any, argument: str = "in
     return value
 
 
-def check_dtype(name: str, tensor: Tensor) -> None:
-    """Refuse a tensor of a dtype that the operator, or one of its forms, does not take."""
-    if (name, tensor.dtype.kind) in REFUSALS:
-        raise refusal(name, tensor.dtype.name)
-
-
 def refused(operator: Any, tensor: Tensor) -> Exception:
     """Return the exception for a tensor of a dtype that an operator does not take."""
     return refusal(operator.name, tensor.dtype.name)
-
-
-def checked_operand(operator: Any, tensor: Any) -> Any:
-    """Return a tensor, of a dtype that the operator takes."""
-    check_dtype(operator.name, tensor)
-    return tensor
 
 
 def check_kinds(operator: Any, tensor: Any, *others: Any) -> None:

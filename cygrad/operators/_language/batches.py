@@ -117,6 +117,13 @@ def shifted(*names, extra=0, flattened=False):
     return batch
 
 
+def samples_together(level, operator, *arguments):
+    """Apply an operator of tensors whose first dim is of samples to the samples of all examples at once."""
+    arguments = entered(level, arguments)
+    sizes = tuple(arguments[0].shape[:2])
+    return level.leave(operator(*over_tensors(lambda tensor: tensor.flatten(0, 1), arguments)).unflatten(0, sizes))
+
+
 def dynamic_shape(level, operator, *arguments, **keywords):
     raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape, another for each example: use where(). "
                        f"Attempted to vmap over {operator.name}().")

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.operands.checks import in_loops as in_loops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,11 +30,6 @@ def widened(arguments: Sequence[Any]) -> Widened | None:
     if not dtype.is_floating_point or dtype.loops == dtype:
         return None
     return Widened([argument.to(dtype.loops) if isinstance(argument, TensorImpl) else argument for argument in arguments], dtype)
-
-
-def in_loops(*tensors: Any) -> tuple[Any, ...]:
-    """Return tensors, or None for each that is None, in the dtype that they are computed in: 16-bit ones in float32."""
-    return tuple([x if x is None or x.dtype.loops is x.dtype else x.to(x.dtype.loops) for x in tensors])
 
 
 def rounded_once(formula: Callable[..., Any]) -> Callable[..., Any]:

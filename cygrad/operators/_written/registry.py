@@ -284,7 +284,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal fill_diagonal_ diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.distances":
-        "_euclidean_dist",
+        "_pull _euclidean_dist _products_of_pairs _pull_pairs _pair_distances",
     "cygrad.operators.embeddings":
         "_with_gradient_times",
     "cygrad.operators.exponentials":
@@ -297,6 +297,8 @@ METHODS: dict[str, str] = {
         "_fft_c2c _fft_r2c _fft_c2r",
     "cygrad.operators.gamma_functions":
         "igamma igamma_ igammac igammac_",
+    "cygrad.operators.grids":
+        "_read_at_points _spread_from_points _slopes_at_points",
     "cygrad.operators.hashing":
         "hash_tensor",
     "cygrad.operators.histograms":
@@ -406,7 +408,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.distances":
-        "euclidean_dist",
+        "pull euclidean_dist products_of_pairs pull_pairs pair_distances",
     "cygrad.operators.embeddings":
         "with_gradient_times",
     "cygrad.operators.exponentials":
@@ -420,6 +422,8 @@ RULES: dict[str, str] = {
     "cygrad.operators.gamma_functions":
         "igamma igammac igamma_slope special_zeta special_gamma special_rgamma special_gammasgn special_beta special_betaln "
         "special_betainc special_erfcinv",
+    "cygrad.operators.grids":
+        "read_at_points spread_from_points slopes_at_points",
     "cygrad.operators.indexing":
         "slice index select scatter_key",
     "cygrad.operators.joining":

@@ -10,7 +10,7 @@ from cygrad._core.compute.places cimport dense
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
-from cygrad._core.operands.operands cimport RELEASE_GIL
+from cygrad._core.operands.operands cimport RELEASE_GIL, refused
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_DIMS
 
 ctypedef fused real:
@@ -148,10 +148,18 @@ def pulled_rows(TensorImpl weights not None, TensorImpl x1 not None, TensorImpl 
     return result
 
 
+cdef int check_floats(TensorImpl vectors) except -1:
+    """Refuse a dtype without a loop: callers convert 16-bit floats."""
+    if vectors.dtype_nr != CG_FLOAT32 and vectors.dtype_nr != CG_FLOAT64:
+        raise refused("cdist", vectors.dtype_nr)
+    return 0
+
+
 cdef int read_sets(Sets* g, TensorImpl a, TensorImpl b, TensorImpl w) except -1:
     """Read the sizes of two sets of vectors and of their weights."""
     cdef int d
-    cdef bint fits = 2 <= a.ndim == b.ndim == w.ndim and a.dtype_nr in (CG_FLOAT32, CG_FLOAT64)
+    cdef bint fits = 2 <= a.ndim == b.ndim == w.ndim
+    check_floats(a)
     g.dtype = a.dtype_nr
     if fits:
         g.rows, g.size, g.columns, g.batch = a.sizes[a.ndim - 2], a.sizes[a.ndim - 1], b.sizes[a.ndim - 2], 1
@@ -161,7 +169,7 @@ cdef int read_sets(Sets* g, TensorImpl a, TensorImpl b, TensorImpl w) except -1:
         fits = fits and a.sizes[d] == b.sizes[d] == w.sizes[d]
         g.batch *= a.sizes[d]
     if not fits:
-        raise RuntimeError("two sets of vectors, of float32 or float64, have a weight for each pair, and the same dims in front")
+        raise RuntimeError("two sets of vectors have a weight for each pair, and the same dims in front")
     return 0
 
 
@@ -219,13 +227,14 @@ cdef void pull_pairs(const real* weights, const real* x, real* y, const Sets* g)
 cdef int read_set(Sets* g, TensorImpl a, TensorImpl other) except -1:
     """Read the sizes of a set of vectors (..., n, m), which another tensor of such has as well."""
     cdef int d
-    cdef bint fits = a.ndim >= 2 and other.ndim == a.ndim and a.dtype_nr in (CG_FLOAT32, CG_FLOAT64)
+    cdef bint fits = a.ndim >= 2 and other.ndim == a.ndim
+    check_floats(a)
     g.batch, g.dtype = 1, a.dtype_nr
     for d in range(a.ndim if fits else 0):
         fits = fits and a.sizes[d] == other.sizes[d]
         g.batch *= a.sizes[d] if d < a.ndim - 2 else 1
     if not fits:
-        raise RuntimeError("sets of vectors have the same sizes, of float32 or float64")
+        raise RuntimeError("sets of vectors have the same sizes")
     g.rows, g.size = a.sizes[a.ndim - 2], a.sizes[a.ndim - 1]
     g.columns = g.rows * (g.rows - 1) // 2
     return 0

@@ -12,7 +12,7 @@ from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.memory.sizes cimport parse_sizes
-from cygrad._core.operands.operands cimport RELEASE_GIL
+from cygrad._core.operands.operands cimport RELEASE_GIL, refused
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_DIMS
 
 ctypedef fused real:
@@ -209,8 +209,10 @@ cdef int read_reading(Reading* g, TensorImpl points, reading, const intptr_t* si
     g.dims, g.mode, g.padding, g.align_corners = points.ndim - 2, reading.mode, reading.padding, reading.align_corners
     g.near = NEAR if g.mode == CUBIC else 1 if g.mode == NEAREST else 2
     g.examples, g.channels, g.area, g.points = sizes[0], sizes[1], 1, 1
-    if not 2 <= g.dims <= DIMS - (g.mode == CUBIC) or points.dtype_nr not in (CG_FLOAT32, CG_FLOAT64):
-        raise RuntimeError("images have two dims or three, and three without mode 'bicubic', of float32 or float64")
+    if points.dtype_nr != CG_FLOAT32 and points.dtype_nr != CG_FLOAT64:
+        raise refused("grid_sampler", points.dtype_nr)
+    if not 2 <= g.dims <= DIMS - (g.mode == CUBIC):
+        raise RuntimeError("images have two dims or three, and three without mode 'bicubic'")
     if len(reading.orders) != g.dims or points.sizes[0] != g.examples or points.sizes[points.ndim - 1] != g.dims:
         raise RuntimeError("points have as many examples as the images, and a coordinate for each dim")
     g.sizes[0] = 1

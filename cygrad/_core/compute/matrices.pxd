@@ -1,6 +1,6 @@
 """Loops over matrices, each of the interface of NumPy's generalized ufuncs: ours, and NumPy's own with its LAPACK.
 
-A filled `Call` is run by `run_loop`: batches of any strides, other threads meanwhile where it takes long.
+A filled `Call` is launched: batches of any strides. Callers of LAPACK check for an error afterwards.
 """
 from libc.stdint cimport intptr_t
 
@@ -22,9 +22,7 @@ cdef struct Call:
     matrix_loop loop
     void* data                                      # of the loop
 
-# Launch a loop, of a launch that `begin_matrices` began and that has all arguments; `work` is the multiplications in all. Callers of LAPACK
-# check for an error afterwards.
-cdef void run_matrices(Launch* launch, Call* call, double work) noexcept
+# Begin the launch of a loop; its tensors follow.
 cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept
 cdef int check_memory() except -1
 cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1

@@ -80,10 +80,6 @@ cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* dat
     begin_launch(launch, "matrices", run_call, call, sizeof(Call))
 
 
-cdef void run_matrices(Launch* launch, Call* call, double work) noexcept:
-    run_launch(launch, work >= RELEASE_GIL)
-
-
 cdef int check_memory() except -1:
     """Raise the error that a loop of LAPACK has left: there was no memory for its workspace."""
     return 0 if PyErr_Occurred() is NULL else -1
@@ -274,7 +270,7 @@ cdef class MatrixLoop:
                 add_input(&launch, tensor)
             for tensor in results:
                 add_output(&launch, tensor)
-            run_matrices(&launch, &call, work * <double>count)
+            run_launch(&launch, work * <double>count >= RELEASE_GIL)
             check_memory()
             if self.is_lapack and work >= BLAS_THREADS:
                 note_blas()

@@ -241,7 +241,7 @@ cdef int record_part(TensorImpl x, TensorImpl part, tuple items, const Cuts* cut
 cdef struct Frame:
     int ndim
     intptr_t nbytes
-    intptr_t[64] sizes, starts, lengths
+    intptr_t[MAX_DIMS] sizes, starts, lengths
 
 
 cdef int zero_frame(void* arguments, char** data) noexcept nogil:

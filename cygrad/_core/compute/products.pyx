@@ -6,9 +6,9 @@ them. The output must not overlap an input, so it is always new. Bits may depend
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.matrices cimport Call, begin_matrices, check_memory, numpy_loop, run_matrices
+from cygrad._core.compute.matrices cimport RELEASE_GIL, Call, begin_matrices, check_memory, numpy_loop
 from cygrad._core.compute.shapes cimport reshape_to
-from cygrad._core.graph.launches cimport Launch, add_input, add_output
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, empty, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
@@ -135,7 +135,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     add_input(&launch, a)
     add_input(&launch, b)
     add_output(&launch, out)
-    run_matrices(&launch, &call, <double>work * <double>(out.count // (n * m)))
+    run_launch(&launch, <double>work * <double>(out.count // (n * m)) >= RELEASE_GIL)
     if loop is block_loops[a.dtype_nr]:
         check_memory()
     elif work >= (BLAS_THREADS if n > 1 and m > 1 else BLAS_THREADS_COLUMN):

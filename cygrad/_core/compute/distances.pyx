@@ -17,15 +17,21 @@ ctypedef fused real:
     float
     double
 
+ctypedef enum Action:
+    DISTANCES           # of the rows of the first set and the columns of the second
+    PULLED_ROWS
+    PRODUCTS            # of pairs
+    LENGTHS             # of the differences of pairs
+    PULLED_PAIRS
+
 cdef struct Sets:
     int dtype
-    bint roots                              # of products, else the products
+    Action action
     intptr_t batch, rows, columns, size     # columns: vectors of the second set, or pairs of the one
     intptr_t row, column                    # strides of weights
 
 
 # ----- Distances from one set to another -----
-
 cdef void distances_of(const real* a, const real* b, real* y, intptr_t batch, intptr_t rows, intptr_t columns,
                        intptr_t size) noexcept nogil:
     """Write sums over coordinates in their order, four side by side; b lies by coordinates: (batch, size, columns)."""
@@ -56,41 +62,6 @@ cdef void distances_of(const real* a, const real* b, real* y, intptr_t batch, in
         b += size * columns
 
 
-cdef int write_distances(void* arguments, char** data) noexcept nogil:
-    cdef Sets* g = <Sets*>arguments
-    if g.dtype == CG_FLOAT64:
-        distances_of[double](<const double*>data[0], <const double*>data[1], <double*>data[2], g.batch, g.rows, g.columns, g.size)
-    else:
-        distances_of[float](<const float*>data[0], <const float*>data[1], <float*>data[2], g.batch, g.rows, g.columns, g.size)
-    return 0
-
-
-def distances_by_differences(TensorImpl x1 not None, TensorImpl x2 not None):
-    """Return the distances of vectors, the rows of (..., n, m) and the columns of (..., m, k), with the same dims in front."""
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef Sets g
-    cdef Launch launch
-    cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr), result
-    cdef intptr_t batch = 1, rows = a.sizes[a.ndim - 2], size = a.sizes[a.ndim - 1], columns = b.sizes[b.ndim - 1]
-    cdef int d
-    if a.ndim != b.ndim or size != b.sizes[b.ndim - 2] or a.dtype_nr not in (CG_FLOAT32, CG_FLOAT64):
-        raise RuntimeError("sets of vectors have the same coordinates and the same dims in front, of float32 or float64")
-    for d in range(a.ndim - 2):
-        if a.sizes[d] != b.sizes[d]:
-            raise RuntimeError(f"the sizes {a.sizes[d]} and {b.sizes[d]} of dim {d} differ")
-        sizes[d] = a.sizes[d]
-        batch *= a.sizes[d]
-    sizes[a.ndim - 2], sizes[a.ndim - 1] = rows, columns
-    result = empty(a.dtype_nr, a.ndim, sizes)
-    g.dtype, g.batch, g.rows, g.columns, g.size = a.dtype_nr, batch, rows, columns, size
-    begin_launch(&launch, "distances", write_distances, &g, sizeof(g))
-    add_input(&launch, a)
-    add_input(&launch, b)
-    add_output(&launch, result)
-    run_launch(&launch, result.count * size >= RELEASE_GIL)
-    return result
-
-
 # ----- Sums of differences from one set to another -----
 cdef inline void pull(real w, const real* a, const real* b, real* y, intptr_t size) noexcept nogil:
     """Add a weight times a difference, four elements side by side."""
@@ -116,63 +87,6 @@ cdef void pull_rows(const real* weights, const real* x1, const real* x2, real* y
         weights, x1, x2, y = weights + g.rows * g.columns, x1 + g.rows * g.size, x2 + g.columns * g.size, y + g.rows * g.size
 
 
-cdef int write_pulled_rows(void* arguments, char** data) noexcept nogil:
-    cdef Sets* g = <Sets*>arguments
-    if g.dtype == CG_FLOAT64:
-        pull_rows[double](<const double*>data[0], <const double*>data[1], <const double*>data[2], <double*>data[3], g)
-    else:
-        pull_rows[float](<const float*>data[0], <const float*>data[1], <const float*>data[2], <float*>data[3], g)
-    return 0
-
-
-def pulled_rows(TensorImpl weights not None, TensorImpl x1 not None, TensorImpl x2 not None):
-    """Return the sums over the second set of weights (..., n, k) times differences of the rows of (..., n, m) and (..., k, m).
-
-    All have the same dims in front. The weights of a single pair of sets may lie in any order.
-    """
-    cdef Sets g
-    cdef Launch launch
-    cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr), result
-    cdef TensorImpl w = weights if weights.ndim == 2 and weights.dtype_nr == x1.dtype_nr else dense(weights, x1.dtype_nr)
-    read_sets(&g, a, b, w)
-    result = empty(a.dtype_nr, a.ndim, a.sizes)
-    zero(result)
-    if result.count == 0 or w.count == 0:
-        return result
-    begin_launch(&launch, "pulled rows", write_pulled_rows, &g, sizeof(g))
-    add_input(&launch, w)
-    add_input(&launch, a)
-    add_input(&launch, b)
-    add_changed(&launch, result)
-    run_launch(&launch, w.count * g.size >= RELEASE_GIL)
-    return result
-
-
-cdef int check_floats(TensorImpl vectors) except -1:
-    """Refuse a dtype without a loop: callers convert 16-bit floats."""
-    if vectors.dtype_nr != CG_FLOAT32 and vectors.dtype_nr != CG_FLOAT64:
-        raise refused("cdist", vectors.dtype_nr)
-    return 0
-
-
-cdef int read_sets(Sets* g, TensorImpl a, TensorImpl b, TensorImpl w) except -1:
-    """Read the sizes of two sets of vectors and of their weights."""
-    cdef int d
-    cdef bint fits = 2 <= a.ndim == b.ndim == w.ndim
-    check_floats(a)
-    g.dtype = a.dtype_nr
-    if fits:
-        g.rows, g.size, g.columns, g.batch = a.sizes[a.ndim - 2], a.sizes[a.ndim - 1], b.sizes[a.ndim - 2], 1
-        g.row, g.column = w.strides[a.ndim - 2], w.strides[a.ndim - 1]
-        fits = b.sizes[a.ndim - 1] == g.size and w.sizes[a.ndim - 2] == g.rows and w.sizes[a.ndim - 1] == g.columns
-    for d in range(a.ndim - 2 if fits else 0):
-        fits = fits and a.sizes[d] == b.sizes[d] == w.sizes[d]
-        g.batch *= a.sizes[d]
-    if not fits:
-        raise RuntimeError("two sets of vectors have a weight for each pair, and the same dims in front")
-    return 0
-
-
 # ----- Pairs of one set -----
 cdef real distance(const real* a, const real* b, intptr_t size) noexcept nogil:
     """Return a distance whose square is out of range, by differences less their largest exponent."""
@@ -191,8 +105,8 @@ cdef real distance(const real* a, const real* b, intptr_t size) noexcept nogil:
     return largest * <real>sqrt(total)
 
 
-cdef void multiply_pairs(const real* a, const real* b, real* y, const Sets* g, bint roots) noexcept nogil:
-    """Write the inner products of differences of a and of b, between the same two rows; or the roots of the products of a and a."""
+cdef void multiply_pairs(const real* a, const real* b, real* y, const Sets* g) noexcept nogil:
+    """Write the inner products of differences of a and of b, between the same two rows; or the lengths of the differences of a."""
     cdef intptr_t i, j, k
     cdef real total, smallest, largest       # of squares that lost nothing
     smallest, largest = (<real>1e-280, <real>1e300) if real is double else (<real>1e-30, <real>1e37)
@@ -202,7 +116,7 @@ cdef void multiply_pairs(const real* a, const real* b, real* y, const Sets* g, b
                 total = 0
                 for k in range(g.size):
                     total += (a[i * g.size + k] - a[j * g.size + k]) * (b[i * g.size + k] - b[j * g.size + k])
-                if not roots:
+                if g.action == PRODUCTS:
                     y[0] = total
                 elif smallest < total < largest:
                     y[0] = <real>sqrt(total)
@@ -224,12 +138,78 @@ cdef void pull_pairs(const real* weights, const real* x, real* y, const Sets* g)
         x, y = x + g.rows * g.size, y + g.rows * g.size
 
 
+# ----- Of tensors -----
+cdef void run_action(real** data, const Sets* g) noexcept nogil:
+    if g.action == DISTANCES:
+        distances_of(data[0], data[1], data[2], g.batch, g.rows, g.columns, g.size)
+    elif g.action == PULLED_ROWS:
+        pull_rows(data[0], data[1], data[2], data[3], g)
+    elif g.action == PULLED_PAIRS:
+        pull_pairs(data[0], data[1], data[2], g)
+    else:
+        multiply_pairs(data[0], data[1], data[2], g)
+
+
+cdef int run_sets(void* arguments, char** data) noexcept nogil:
+    cdef Sets* g = <Sets*>arguments
+    if g.dtype == CG_FLOAT64:
+        run_action[double](<double**>data, g)
+    else:
+        run_action[float](<float**>data, g)
+    return 0
+
+
+cdef void begin_sets(Launch* launch, Sets* g, Action action, TensorImpl first, TensorImpl second) noexcept:
+    g.dtype, g.action = first.dtype_nr, action
+    begin_launch(launch, "distances", run_sets, g, sizeof(Sets))
+    add_input(launch, first)
+    add_input(launch, second)
+
+
+cdef TensorImpl pulled(Sets* g, Action action, TensorImpl weights, TensorImpl x, TensorImpl other):
+    """Return the sums of differences of the rows of x, from the rows of another tensor if there is one."""
+    cdef TensorImpl result = empty(x.dtype_nr, x.ndim, x.sizes)
+    cdef Launch launch
+    zero(result)
+    if result.count and weights.count:
+        begin_sets(&launch, g, action, weights, x)
+        if other is not None:
+            add_input(&launch, other)
+        add_changed(&launch, result)
+        run_launch(&launch, weights.count * g.size >= RELEASE_GIL)
+    return result
+
+
+cdef int check_floats(TensorImpl vectors) except -1:
+    """Refuse a dtype without a loop: callers convert 16-bit floats."""
+    if vectors.dtype_nr != CG_FLOAT32 and vectors.dtype_nr != CG_FLOAT64:
+        raise refused("cdist", vectors.dtype_nr)
+    return 0
+
+
+cdef int read_sets(Sets* g, TensorImpl a, TensorImpl b, TensorImpl w) except -1:
+    """Read the sizes of two sets of vectors and of their weights."""
+    cdef int d
+    cdef bint fits = 2 <= a.ndim == b.ndim == w.ndim
+    check_floats(a)
+    if fits:
+        g.rows, g.size, g.columns, g.batch = a.sizes[a.ndim - 2], a.sizes[a.ndim - 1], b.sizes[a.ndim - 2], 1
+        g.row, g.column = w.strides[a.ndim - 2], w.strides[a.ndim - 1]
+        fits = b.sizes[a.ndim - 1] == g.size and w.sizes[a.ndim - 2] == g.rows and w.sizes[a.ndim - 1] == g.columns
+    for d in range(a.ndim - 2 if fits else 0):
+        fits = fits and a.sizes[d] == b.sizes[d] == w.sizes[d]
+        g.batch *= a.sizes[d]
+    if not fits:
+        raise RuntimeError("two sets of vectors have a weight for each pair, and the same dims in front")
+    return 0
+
+
 cdef int read_set(Sets* g, TensorImpl a, TensorImpl other) except -1:
     """Read the sizes of a set of vectors (..., n, m), which another tensor of such has as well."""
     cdef int d
     cdef bint fits = a.ndim >= 2 and other.ndim == a.ndim
     check_floats(a)
-    g.batch, g.dtype = 1, a.dtype_nr
+    g.batch = 1
     for d in range(a.ndim if fits else 0):
         fits = fits and a.sizes[d] == other.sizes[d]
         g.batch *= a.sizes[d] if d < a.ndim - 2 else 1
@@ -240,35 +220,53 @@ cdef int read_set(Sets* g, TensorImpl a, TensorImpl other) except -1:
     return 0
 
 
-cdef int write_products(void* arguments, char** data) noexcept nogil:
-    cdef Sets* g = <Sets*>arguments
-    if g.dtype == CG_FLOAT64:
-        multiply_pairs[double](<const double*>data[0], <const double*>data[1], <double*>data[2], g, g.roots)
-    else:
-        multiply_pairs[float](<const float*>data[0], <const float*>data[1], <float*>data[2], g, g.roots)
-    return 0
+def distances_by_differences(TensorImpl x1 not None, TensorImpl x2 not None):
+    """Return the distances of vectors, the rows of (..., n, m) and the columns of (..., m, k), with the same dims in front."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef Sets g
+    cdef Launch launch
+    cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr), result
+    cdef intptr_t batch = 1, rows = a.sizes[a.ndim - 2], size = a.sizes[a.ndim - 1], columns = b.sizes[b.ndim - 1]
+    cdef int d
+    if a.ndim != b.ndim or size != b.sizes[b.ndim - 2] or a.dtype_nr not in (CG_FLOAT32, CG_FLOAT64):
+        raise RuntimeError("sets of vectors have the same coordinates and the same dims in front, of float32 or float64")
+    for d in range(a.ndim - 2):
+        if a.sizes[d] != b.sizes[d]:
+            raise RuntimeError(f"the sizes {a.sizes[d]} and {b.sizes[d]} of dim {d} differ")
+        sizes[d] = a.sizes[d]
+        batch *= a.sizes[d]
+    sizes[a.ndim - 2], sizes[a.ndim - 1] = rows, columns
+    result = empty(a.dtype_nr, a.ndim, sizes)
+    g.batch, g.rows, g.columns, g.size = batch, rows, columns, size
+    begin_sets(&launch, &g, DISTANCES, a, b)
+    add_output(&launch, result)
+    run_launch(&launch, result.count * size >= RELEASE_GIL)
+    return result
 
 
-cdef int write_pulled_pairs(void* arguments, char** data) noexcept nogil:
-    cdef Sets* g = <Sets*>arguments
-    if g.dtype == CG_FLOAT64:
-        pull_pairs[double](<const double*>data[0], <const double*>data[1], <double*>data[2], g)
-    else:
-        pull_pairs[float](<const float*>data[0], <const float*>data[1], <float*>data[2], g)
-    return 0
+def pulled_rows(TensorImpl weights not None, TensorImpl x1 not None, TensorImpl x2 not None):
+    """Return the sums over the second set of weights (..., n, k) times differences of the rows of (..., n, m) and (..., k, m).
+
+    All have the same dims in front. The weights of a single pair of sets may lie in any order.
+    """
+    cdef Sets g
+    cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr)
+    cdef TensorImpl w = weights if weights.ndim == 2 and weights.dtype_nr == x1.dtype_nr else dense(weights, x1.dtype_nr)
+    read_sets(&g, a, b, w)
+    return pulled(&g, PULLED_ROWS, w, a, b)
 
 
 def products_of_pairs(TensorImpl input not None, TensorImpl other not None):
     """Return, for all pairs of rows, the inner product of their difference in one matrix (..., n, m) and in another."""
-    return over_pairs(input, other, False)
+    return over_pairs(input, other, PRODUCTS)
 
 
 def distances_of_pairs(TensorImpl input not None):
     """Return the distances of all pairs of rows of a matrix (..., n, m)."""
-    return over_pairs(input, input, True)
+    return over_pairs(input, input, LENGTHS)
 
 
-cdef TensorImpl over_pairs(TensorImpl input, TensorImpl other, bint roots):
+cdef TensorImpl over_pairs(TensorImpl input, TensorImpl other, Action action):
     cdef Sets g
     cdef Launch launch
     cdef intptr_t[MAX_DIMS] sizes
@@ -279,32 +277,18 @@ cdef TensorImpl over_pairs(TensorImpl input, TensorImpl other, bint roots):
         sizes[d] = a.sizes[d]
     sizes[a.ndim - 2] = g.columns
     result = empty(a.dtype_nr, a.ndim - 1, sizes)
-    if result.count == 0:
-        return result
-    g.roots = roots
-    begin_launch(&launch, "pairs", write_products, &g, sizeof(g))
-    add_input(&launch, a)
-    add_input(&launch, b)
-    add_output(&launch, result)
-    run_launch(&launch, result.count * g.size >= RELEASE_GIL)
+    if result.count:
+        begin_sets(&launch, &g, action, a, b)
+        add_output(&launch, result)
+        run_launch(&launch, result.count * g.size >= RELEASE_GIL)
     return result
 
 
 def pulled_pairs(TensorImpl weights not None, TensorImpl input not None):
     """Return, for each row of (..., n, m), the sum of its differences from the others, times the weights (..., pairs)."""
     cdef Sets g
-    cdef Launch launch
-    cdef TensorImpl a = dense(input, input.dtype_nr), w = dense(weights, input.dtype_nr), result
+    cdef TensorImpl a = dense(input, input.dtype_nr), w = dense(weights, input.dtype_nr)
     read_set(&g, a, a)
     if w.ndim != a.ndim - 1 or w.count != g.batch * g.columns:
         raise RuntimeError("there is a weight for each pair of rows")
-    result = empty(a.dtype_nr, a.ndim, a.sizes)
-    zero(result)
-    if result.count == 0 or w.count == 0:
-        return result
-    begin_launch(&launch, "pulled pairs", write_pulled_pairs, &g, sizeof(g))
-    add_input(&launch, w)
-    add_input(&launch, a)
-    add_changed(&launch, result)
-    run_launch(&launch, w.count * g.size >= RELEASE_GIL)
-    return result
+    return pulled(&g, PULLED_PAIRS, w, a, None)

@@ -167,7 +167,7 @@ cdef inline void write_slopes(const Line* lines, const real* sums, const Reading
         slopes[DIMS - 1 - d] = <real>total
 
 
-cdef void run_points(real* image, const real* points, real* values, real* slopes, const Reading* g, Action action) noexcept nogil:
+cdef void run_points(real* image, const real* points, real* values, real* slopes, const Reading* g) noexcept nogil:
     cdef Line[DIMS] lines
     cdef intptr_t[NEIGHBOURS] places
     cdef real[NEIGHBOURS] weights
@@ -178,14 +178,14 @@ cdef void run_points(real* image, const real* points, real* values, real* slopes
     cdef int k, count
     for _example in range(g.examples):
         for p in range(g.points):
-            count = read_point(lines, points, g, places, weights, action == SLOPES)
-            if action == READ:
+            count = read_point(lines, points, g, places, weights, g.action == SLOPES)
+            if g.action == READ:
                 for c in range(g.channels):
                     channel, total = image + c * g.area, 0
                     for k in range(count):
                         total += weights[k] * (channel[places[k]] if places[k] >= 0 else 0)
                     values[c * g.points + p] = total
-            elif action == SPREAD:
+            elif g.action == SPREAD:
                 for c in range(g.channels):
                     channel, total = image + c * g.area, values[c * g.points + p]
                     for k in range(count):
@@ -239,25 +239,34 @@ cdef int run_reading(void* arguments, char** data) noexcept nogil:
     cdef Reading* g = <Reading*>arguments
     cdef char* slopes = data[3] if g.action == SLOPES else NULL
     if g.dtype == CG_FLOAT64:
-        run_points[double](<double*>data[0], <const double*>data[1], <double*>data[2], <double*>slopes, g, g.action)
+        run_points[double](<double*>data[0], <const double*>data[1], <double*>data[2], <double*>slopes, g)
     else:
-        run_points[float](<float*>data[0], <const float*>data[1], <float*>data[2], <float*>slopes, g, g.action)
+        run_points[float](<float*>data[0], <const float*>data[1], <float*>data[2], <float*>slopes, g)
     return 0
 
 
-cdef void begin_reading(Launch* launch, Reading* g, TensorImpl points, Action action) noexcept:
+cdef void launch_reading(Reading* g, Action action, TensorImpl image, TensorImpl points, TensorImpl values, TensorImpl slopes) noexcept:
+    """Read, spread or write slopes; only the last have a tensor of slopes."""
+    cdef Launch launch
     g.dtype, g.action = points.dtype_nr, action
-    begin_launch(launch, "points", run_reading, g, sizeof(Reading))
-
-
-cdef void launch_reading(Launch* launch, const Reading* g) noexcept:
-    run_launch(launch, g.examples * g.channels * g.points >= RELEASE_GIL)
+    begin_launch(&launch, "points", run_reading, g, sizeof(Reading))
+    if action == SPREAD:
+        add_changed(&launch, image)
+    else:
+        add_input(&launch, image)
+    add_input(&launch, points)
+    if action == READ:
+        add_output(&launch, values)
+    else:
+        add_input(&launch, values)
+    if action == SLOPES:
+        add_output(&launch, slopes)
+    run_launch(&launch, g.examples * g.channels * g.points >= RELEASE_GIL)
 
 
 def read_at_points(TensorImpl input not None, TensorImpl grid not None, reading):
     """Return an image at points, (examples, channels, *outer)."""
     cdef Reading g
-    cdef Launch launch
     cdef TensorImpl image = dense(input, input.dtype_nr), points = dense(grid, input.dtype_nr), result
     cdef intptr_t shape[MAX_DIMS]
     cdef int d
@@ -267,18 +276,13 @@ def read_at_points(TensorImpl input not None, TensorImpl grid not None, reading)
         shape[2 + d] = points.sizes[1 + d]
     result = empty(image.dtype_nr, image.ndim, shape)
     if result.count:
-        begin_reading(&launch, &g, points, READ)
-        add_input(&launch, image)
-        add_input(&launch, points)
-        add_output(&launch, result)
-        launch_reading(&launch, &g)
+        launch_reading(&g, READ, image, points, result, None)
     return result
 
 
 def spread_from_points(TensorImpl input not None, TensorImpl grid not None, reading, sizes):
     """Return images (examples, channels, *sizes) of zeros to which values (examples, channels, *outer) are added at points."""
     cdef Reading g
-    cdef Launch launch
     cdef TensorImpl values = dense(input, input.dtype_nr), points = dense(grid, input.dtype_nr), result
     cdef intptr_t shape[MAX_DIMS]
     shape[0], shape[1] = values.sizes[0], values.sizes[1]
@@ -290,28 +294,18 @@ def spread_from_points(TensorImpl input not None, TensorImpl grid not None, read
     result = empty(values.dtype_nr, values.ndim, shape)
     zero(result)
     if values.count and result.count:
-        begin_reading(&launch, &g, points, SPREAD)
-        add_changed(&launch, result)
-        add_input(&launch, points)
-        add_input(&launch, values)
-        launch_reading(&launch, &g)
+        launch_reading(&g, SPREAD, result, points, values, None)
     return result
 
 
 def slopes_at_points(TensorImpl gradient not None, TensorImpl input not None, TensorImpl grid not None, reading):
     """Return sums over channels of values (examples, channels, *outer) times the derivatives of the image by the coordinates of points."""
     cdef Reading g
-    cdef Launch launch
     cdef TensorImpl values = dense(gradient, input.dtype_nr), image = dense(input, input.dtype_nr), points = dense(grid, input.dtype_nr)
     cdef TensorImpl result
     read_reading(&g, points, reading, image.sizes)
     check_values(values, points, &g)
     result = empty(points.dtype_nr, points.ndim, points.sizes)
     if result.count:
-        begin_reading(&launch, &g, points, SLOPES)
-        add_input(&launch, image)
-        add_input(&launch, points)
-        add_input(&launch, values)
-        add_output(&launch, result)
-        launch_reading(&launch, &g)
+        launch_reading(&g, SLOPES, image, points, values, result)
     return result

@@ -4,9 +4,10 @@ Each function returns None where there are groups, or the columns have more elem
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.patches cimport added_columns, columns_of
+from cygrad._core.compute.patches cimport sum_columns, window_columns
 from cygrad._core.compute.places cimport dense
 from cygrad._core.compute.products cimport product
+from cygrad._core.compute.shapes cimport exchanged
 from cygrad._core.graph.tensor cimport TensorImpl, view_of
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 
@@ -28,27 +29,11 @@ cdef inline tuple sizes_behind(TensorImpl x):
 cdef TensorImpl laid_out(TensorImpl x, intptr_t first, intptr_t second, tuple behind=()):
     """Return a row-major tensor as a view of another shape."""
     cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t step = 1
-    cdef int ndim = 2 + <int>len(behind), d
-    sizes[0], sizes[1] = first, second
-    for d in range(2, ndim):
-        sizes[d] = behind[d - 2]
-    for d in range(ndim - 1, -1, -1):
-        strides[d] = step
-        step *= sizes[d]
-    return view_of(x, 0, ndim, sizes, strides)
-
-
-cdef TensorImpl turned(TensorImpl x, int first, int second):
-    """Return a view with two dims in the other order."""
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
     cdef int d
-    for d in range(x.ndim):
-        sizes[d], strides[d] = x.sizes[d], x.strides[d]
-    sizes[first], sizes[second], strides[first], strides[second] = x.sizes[second], x.sizes[first], x.strides[second], x.strides[first]
-    return view_of(x, 0, x.ndim, sizes, strides)
+    sizes[0], sizes[1] = first, second
+    for d in range(<int>len(behind)):
+        sizes[2 + d] = behind[d]
+    return view_of(x, 0, 2 + <int>len(behind), sizes, NULL)
 
 
 def convolved_at_once(TensorImpl x not None, TensorImpl w not None, steps, tuple count not None, intptr_t most):
@@ -58,21 +43,21 @@ def convolved_at_once(TensorImpl x not None, TensorImpl w not None, steps, tuple
     cdef TensorImpl result
     if steps.groups != 1 or <double>examples * inner * elements(count) > most:
         return None
-    result = product(laid_out(dense(w, w.dtype_nr), channels, inner), columns_of(x, steps, kernel, count, True))
+    result = product(laid_out(dense(w, w.dtype_nr), channels, inner), window_columns(x, steps, kernel, count, True))
     if examples == 1:
         return laid_out(result, 1, channels, count)
-    return dense(turned(laid_out(result, channels, examples, count), 0, 1), result.dtype_nr)
+    return dense(exchanged(laid_out(result, channels, examples, count), 0, 1), result.dtype_nr)
 
 
 def kernels_at_once(TensorImpl x not None, TensorImpl y not None, steps, tuple kernel not None, intptr_t most):
     """Return the sums of products of windows with results, (channels of y, channels of x, *kernel)."""
     cdef tuple count = sizes_behind(y)
     cdef intptr_t examples = y.sizes[0], channels = y.sizes[1], places = <intptr_t>elements(count)
-    cdef TensorImpl rows = y if examples == 1 else turned(y, 0, 1)
+    cdef TensorImpl rows = y if examples == 1 else exchanged(y, 0, 1)
     if steps.groups != 1 or not y.count or <double>examples * x.sizes[1] * elements(kernel) * places > most:
         return None
     rows = laid_out(dense(rows, rows.dtype_nr), channels, examples * places)
-    return laid_out(product(rows, turned(columns_of(x, steps, kernel, count, True), 0, 1)), channels, x.sizes[1], kernel)
+    return laid_out(product(rows, exchanged(window_columns(x, steps, kernel, count, True), 0, 1)), channels, x.sizes[1], kernel)
 
 
 def spread_at_once(TensorImpl y not None, TensorImpl w not None, steps, tuple sizes not None, intptr_t most):
@@ -83,6 +68,6 @@ def spread_at_once(TensorImpl y not None, TensorImpl w not None, steps, tuple si
     cdef TensorImpl matrix, values
     if steps.groups != 1 or <double>examples * inner * places > most:
         return None
-    matrix = turned(laid_out(dense(w, w.dtype_nr), own, inner), 0, 1)
+    matrix = exchanged(laid_out(dense(w, w.dtype_nr), own, inner), 0, 1)
     values = laid_out(dense(y, y.dtype_nr), examples, own, (places,))
-    return added_columns(product(matrix, values), steps, kernel, count, sizes)
+    return sum_columns(product(matrix, values), steps, kernel, count, sizes)

@@ -140,12 +140,16 @@ cdef void move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds)
     run_launch(&launch, columns.count >= RELEASE_GIL)
 
 
-cpdef TensorImpl columns_of(TensorImpl input, steps, kernel, count, bint merged, intptr_t first=0):
+def columns_of(TensorImpl input not None, steps, kernel, count, bint merged, intptr_t first=0):
     """Return windows of (examples, channels, *sizes) as matrices with a row for each channel and place in the kernel.
 
     They are (examples, rows, windows), or `merged` (rows, examples * windows). `count`: the number of windows along each dim, from the
     window `first` on along the first dim.
     """
+    return window_columns(input, steps, kernel, count, merged, first)
+
+
+cdef TensorImpl window_columns(TensorImpl input, steps, kernel, count, bint merged, intptr_t first=0):
     cdef Geometry g
     cdef TensorImpl x = dense(input, input.dtype_nr), result
     cdef intptr_t shape[3]
@@ -170,8 +174,12 @@ cpdef TensorImpl columns_of(TensorImpl input, steps, kernel, count, bint merged,
     return result
 
 
-cpdef TensorImpl added_columns(TensorImpl input, steps, kernel, count, sizes):
+def added_columns(TensorImpl input not None, steps, kernel, count, sizes):
     """Return the sums of windows, (examples, rows, windows), where they lie in (examples, channels, *sizes)."""
+    return sum_columns(input, steps, kernel, count, sizes)
+
+
+cdef TensorImpl sum_columns(TensorImpl input, steps, kernel, count, sizes):
     cdef Geometry g
     cdef intptr_t shape[2 + DIMS]
     cdef TensorImpl columns = dense(input, cg_loops_of[input.dtype_nr]), result

@@ -196,16 +196,19 @@ def permute(TensorImpl input not None, *dims, **keywords):
     return result
 
 
-cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, RuleOp rule):
+cdef TensorImpl exchanged(TensorImpl x, int dim0, int dim1):
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef TensorImpl result
     memcpy(sizes, x.sizes, x.ndim * sizeof(intptr_t))
     memcpy(strides, x.strides, x.ndim * sizeof(intptr_t))
     if x.ndim:
         sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
         strides[dim0], strides[dim1] = strides[dim1], strides[dim0]
-    result = view_of(x, 0, x.ndim, sizes, strides)
+    return view_of(x, 0, x.ndim, sizes, strides)
+
+
+cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, RuleOp rule):
+    cdef TensorImpl result = exchanged(x, dim0, dim1)
     if needs_node(x, None):
         record(rule, x, None, result, (dim0, dim1) if rule is TRANSPOSE else ())
     return result
@@ -296,15 +299,15 @@ def sum_to_size(TensorImpl input not None, *size, **keywords):
     cdef int ndim = sizes_argument(size, keywords, "size", shape), d, leading = 0
     leading = input.ndim - ndim
     cdef list dims = list(range(leading)) if leading > 0 else []
-    cdef bint only_leading = True
+    cdef bint keeps_dims
     for d in range(ndim):
         if leading < 0 or shape[d] != 1 and shape[d] != input.sizes[leading + d]:
             raise RuntimeError(f"size {{{list(sizes_tuple(ndim, shape))}}} is not expandable to size "
                                f"{{{list(sizes_tuple(input.ndim, input.sizes))}}}.")
         if shape[d] == 1 and input.sizes[leading + d] != 1:
             dims.append(leading + d)
-            only_leading = False
     if not dims:
         return input if leading == 0 else reshape_to(input, ndim, shape, "view", True)
-    summed = (<object>input).sum(dims[0] if len(dims) == 1 else tuple(dims), not only_leading)
-    return reshape_to(summed, ndim, shape, "view", True) if leading and not only_leading else summed
+    keeps_dims = len(dims) > leading
+    summed = (<object>input).sum(dims[0] if len(dims) == 1 else tuple(dims), keeps_dims)
+    return reshape_to(summed, ndim, shape, "view", True) if leading and keeps_dims else summed

@@ -40,6 +40,6 @@ def are_like(TensorImpl tensor not None, tuple shape, *others):
     cdef int ndim = parse_sizes(shape, sizes)
     cdef TensorImpl other
     for other in others:
-        if other is not None and (other.dtype_nr != tensor.dtype_nr or not (other.ndim == ndim and shape_is(other, ndim, sizes))):
+        if other is not None and (other.dtype_nr != tensor.dtype_nr or not shape_is(other, ndim, sizes)):
             return False
     return True

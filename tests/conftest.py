@@ -8,7 +8,7 @@ import pytest
 import cygrad as cg
 from cygrad._core.levels.batches import special_tensors
 from cygrad._kernels.system.threads import thread_report
-from cygrad._testing import defer_from, program_checks
+from cygrad._testing import program_checks, set_programs
 
 pytest_plugins = ["cases", "selection"]
 
@@ -44,9 +44,10 @@ def programs_equal_their_steps():
 @pytest.fixture
 def usual_sizes():
     """Defer results from the usual size on, also where CYGRAD_PROGRAMS takes all for large: for tests that count memory."""
-    before = defer_from(1 << 17)
+    before = set_programs("")
+    set_programs(before.partition(":")[0])
     yield
-    defer_from(before)
+    set_programs(before)
 
 
 @pytest.fixture

@@ -13,11 +13,12 @@ import operator
 import os
 import struct
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.memory.looks import look
 from cygrad.data.creation import from_numpy
 from cygrad.device import resolve_device
 from cygrad.tensor import Tensor
@@ -59,6 +60,7 @@ class Generator:
             ) from None
         if not -(2**63) <= seed < 2**64:
             raise ValueError(f"Overflow when unpacking long long: expected a seed from -2**63 to 2**64 - 1, got {seed}")
+        look("the seed of a generator was set")
         self._seed = seed % 2**64
         self._stream = np.random.default_rng(self._seed)
         return self
@@ -100,6 +102,7 @@ class Generator:
             "has_uint32": has_half,
             "uinteger": half,
         }
+        look("the state of a generator was set")
         self._seed, self._stream = seed, stream
         return self
 
@@ -180,6 +183,11 @@ def get_rng_state() -> Tensor:
 def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator to one that `get_rng_state` returned."""
     default_generator().set_state(new_state)
+
+
+def source_of(generator: Generator | None, rng: Rng | None) -> Callable[[], np.random.Generator]:
+    """Return a function that returns the stream of `generator` or `rng` as it is then."""
+    return functools.partial(stream_of, generator, rng)
 
 
 def stream_of(generator: Generator | None, rng: Rng | None) -> np.random.Generator:

@@ -23,7 +23,7 @@ from cygrad.generator import initial_seed as initial_seed
 from cygrad.generator import manual_seed as manual_seed
 from cygrad.generator import seed as seed
 from cygrad.generator import set_rng_state as set_rng_state
-from cygrad.generator import stream_of
+from cygrad.generator import source_of
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def drawing(plan: Callable[P, Plan]) -> Callable[P, Tensor]:
              **own: Any) -> Tensor:
         size, sample, usual, finish = plan(*args, **_known(plan, own))
         dtype = usual if dtype is None and out is None else dtype
-        result = sampling.drawn(size, sample, stream_of(generator, rng), out, dtype, device, requires_grad)
+        result = sampling.drawn(size, sample, source_of(generator, rng), out, dtype, device, requires_grad)
         return result if finish is None else finish(result)
 
     return _described(draw, plan)
@@ -104,7 +104,7 @@ def drawing_like(plan: Callable[P, tuple[Tensor, Sample]]) -> Callable[P, Tensor
                   device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
                   memory_format: Any = None, **own: Any) -> Tensor:
         template, sample = plan(*args, **_known(plan, own))
-        return sampling.drawn_like(template, sample, stream_of(generator, rng), dtype, device, requires_grad)
+        return sampling.drawn_like(template, sample, source_of(generator, rng), dtype, device, requires_grad)
 
     return _described(draw_like, plan)
 
@@ -301,8 +301,8 @@ def bernoulli(
 
     sample = sampling.at_random(chance)
     if out is None:
-        return sampling.drawn_like(input, sample, stream_of(generator, rng), None, None, False)
-    return sampling.drawn(tuple(input.shape), sample, stream_of(generator, rng), out, None, None, False)
+        return sampling.drawn_like(input, sample, source_of(generator, rng), None, None, False)
+    return sampling.drawn(tuple(input.shape), sample, source_of(generator, rng), out, None, None, False)
 
 
 @drawing

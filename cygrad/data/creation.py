@@ -9,7 +9,7 @@ import numpy as np
 
 from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value, scalar_tensor
-from cygrad._core.compute.inplace import write_values
+from cygrad._core.compute.inplace import write_constant, write_values
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
 from cygrad._core.graph.tensor import TensorImpl
@@ -105,8 +105,16 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         warn_of_parts(dtype_by_name[array.dtype.name], result_dtype, 2)
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
-        write_values(result, lambda memory: memory.__setitem__(..., array))
+        write = write_constant if _is_plain(data) else write_values
+        write(result, lambda memory: memory.__setitem__(..., array))
     return finished(result, requires_grad)
+
+
+def _is_plain(data: Any) -> bool:
+    """Say whether data are numbers in sequences: nothing that changes in place but the sequences."""
+    if isinstance(data, list | tuple | range):
+        return all(map(_is_plain, data))
+    return isinstance(data, int | float | complex | np.generic)
 
 
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | None = None) -> Tensor:
@@ -401,7 +409,7 @@ def spaced(function: str, start: Any, end: Any, steps: int, change: Callable[[np
     numbers = np.linspace(number(start), number(end), steps)
     numbers[1:][-1:] += 0 * number(start)   # NumPy writes the end there, also where the start is NaN
     with np.errstate(all="ignore"):
-        write_values(result, lambda memory: memory.__setitem__(..., change(numbers)))
+        write_constant(result, lambda memory: memory.__setitem__(..., change(numbers)))
     return placed(result, out, requires_grad)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.compute.inplace import write_values
+from cygrad._core.compute.inplace import write_again
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
@@ -35,17 +35,20 @@ if TYPE_CHECKING:
 def drawn(
     size: tuple[int, ...],
     sample: Sample,
-    stream: np.random.Generator,
+    source: Callable[[], np.random.Generator],
     out: Tensor | None,
     dtype: DType | None,
     device: Device | str | None,
     requires_grad: bool,
 ) -> Tensor:
-    """Return a tensor of a size, or `out`, filled by a sampler; with examples in front where each gets numbers of its own."""
+    """Return a tensor of a size, or `out`, filled by a sampler; with examples in front where each gets numbers of its own.
+
+    `source` returns the stream to draw from, at each draw: a captured program draws again.
+    """
     if out is None:
         levels = levels_that_differ()
         result = empty((*(level.size for level in levels), *size), dtype=dtype, device=device, requires_grad=requires_grad)
-        write_values(result.detach(), lambda array: sample(stream, array, result.dtype))
+        write_again(result.detach(), lambda array: sample(source(), array, result.dtype))
         for level in levels:
             result = level.leave(result)
         return result
@@ -61,7 +64,7 @@ def drawn(
         raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
     if tuple(out.shape) != tuple(size):
         raise RuntimeError(f"out has shape {tuple(out.shape)}, but the result has shape {tuple(size)}")
-    out[...] = drawn(size, sample, stream, None, out.dtype, device, False)  # counts as an in-place change of out
+    out[...] = drawn(size, sample, source, None, out.dtype, device, False)  # counts as an in-place change of out
     return out.requires_grad_(requires_grad or out.requires_grad)
 
 
@@ -108,16 +111,16 @@ def check_same(*parameters: Any) -> None:
 def drawn_like(
     template: Tensor,
     sample: Sample,
-    stream: np.random.Generator,
+    source: Callable[[], np.random.Generator],
     dtype: DType | None,
     device: Device | str | None,
     requires_grad: bool,
 ) -> Tensor:
     """Return a tensor of the shape, layout and (unless given) dtype of a template, filled by a sampler."""
     if batched_level(checked_template(template)) is not None or levels_that_differ():
-        return drawn(tuple(template.shape), sample, stream, None, dtype or template.dtype, device, requires_grad)
+        return drawn(tuple(template.shape), sample, source, None, dtype or template.dtype, device, requires_grad)
     result = empty_like(template, dtype=dtype, device=device, requires_grad=requires_grad)
-    write_values(result.detach(), lambda array: fill(array, sample, stream, result.dtype))
+    write_again(result.detach(), lambda array: fill(array, sample, source(), result.dtype))
     return result
 
 

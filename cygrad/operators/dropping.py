@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad.data.sampling import at_random, drawn, uniform
-from cygrad.generator import stream_of
+from cygrad.generator import source_of
 from cygrad.operators._language.arguments import checked_operand
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # ----- Drawing -----
 def _drawn(size: tuple[int, ...], sample: Sample, dtype: DType) -> Tensor:
-    return drawn(size, sample, stream_of(None, None), None, dtype, None, False)
+    return drawn(size, sample, source_of(None, None), None, dtype, None, False)
 
 
 def _check_chance(p: Any) -> float:

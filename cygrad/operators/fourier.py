@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor
+from cygrad._core.graph.notes import fixed
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
@@ -125,7 +126,7 @@ def _weights(size: int, inner: float, dtype: str, behind: int) -> Tensor:
     weights[0] = 1
     if size % 2 == 0:
         weights[-1] = 1
-    return computed(weights.reshape((-1,) + (1,) * behind))
+    return fixed(computed(weights.reshape((-1,) + (1,) * behind)))
 
 
 def _weighted(spectrum: Tensor, dim: int, size: int, inner: float) -> Tensor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.operands.arrays import first_outside, to_array
 from cygrad.data.creation import arange
 from cygrad.data.sampling import drawn, uniform
-from cygrad.generator import stream_of
+from cygrad.generator import source_of
 from cygrad.operators._language.arguments import SEQUENCE, all_examples, checked_operand, integers
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.joining import cat
@@ -80,7 +80,7 @@ def _fractions(input: Tensor, dims: int, samples: Tensor | None) -> Tensor:
     """Return a number from 0 to 1 for each plane and dim that is pooled: (..., channels, dims)."""
     planes = input.shape[:-dims]
     if samples is None:
-        return drawn((*planes, dims), uniform, stream_of(None, None), None, input.dtype, None, False)
+        return drawn((*planes, dims), uniform, source_of(None, None), None, input.dtype, None, False)
     if samples.dtype != input.dtype:
         raise RuntimeError(f"Expect _random_samples to have the same dtype as input, {input.dtype}, but got {samples.dtype}")
     if samples.ndim != 3:

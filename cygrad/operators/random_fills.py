@@ -16,7 +16,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import special_tensors
 from cygrad.data import sampling
 from cygrad.data.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, numbers_of, parts_of
-from cygrad.generator import stream_of
+from cygrad.generator import source_of
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.new_tensors import empty_like
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rng | None) -> Tensor:
-    stream = stream_of(generator, rng)
+    source = source_of(generator, rng)
     if special_tensors() or levels_that_differ():
-        return target.copy_(drawn(tuple(target.shape), sample, stream, None, target.dtype, None, False))
-    return overwrite(target, lambda array: fill(array, sample, stream, target.dtype))
+        return target.copy_(drawn(tuple(target.shape), sample, source, None, target.dtype, None, False))
+    return overwrite(target, lambda array: fill(array, sample, source(), target.dtype))
 
 
 # ----- Continuous distributions -----

@@ -21,6 +21,7 @@ from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, te
 from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index, cg_is_opaque,
                                                   cg_loops_of)
+from cygrad._kernels.programs.settings cimport noted
 
 import numpy
 import warnings
@@ -148,6 +149,14 @@ cdef object index_error(TensorImpl x, object key, object error):
     return IndexError(text.replace("axis", "dimension").replace("array", "tensor"))
 
 
+cdef object saved_key(object items, object numpy_index):
+    """Return an index for a node: arrays, or copies of tensors where they must be followed."""
+    if not noted or not isinstance(items, tuple) or not any([isinstance(item, TensorImpl) for item in items]):
+        return numpy_index
+    return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) else array
+                  for item, array in zip(items, numpy_index)])
+
+
 def array_key(TensorImpl x not None, key):
     """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
     numpy_index = numpy_key(read_key(key))
@@ -172,7 +181,7 @@ cdef object get_item(TensorImpl x, object key):
         raise index_error(x, numpy_index, error) from None
     result = tensor_of_bits(array.copy() if array.base is not None else array, x.dtype_nr)
     if needs_node(x, None):
-        record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), numpy_index))
+        record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, numpy_index)))
     return result
 
 
@@ -192,7 +201,8 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if recorded and source is value:
         source = as_before(source, x)
     if part is None:
-        numpy_index = items = numpy_key(items)
+        numpy_index = numpy_key(items)
+        items = saved_key(items, numpy_index)
         try:
             # NumPy would warn of imaginary parts once more.
             if cg_is_opaque[x.dtype_nr] or cg_is_complex[source.dtype_nr]:

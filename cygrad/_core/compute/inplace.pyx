@@ -6,6 +6,7 @@ from libc.stdlib cimport calloc, free
 from cygrad._core.graph.history cimport attach, connect, creation_error, edge, geometry_of, gradient_edge, refresh, set_edge
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_TRACKED, Node, finish_node_type, init_node
+from cygrad._core.graph.notes cimport begin_call, end_call, is_noting, note_constant
 from cygrad._core.graph.rules cimport RuleOp, any_needs_node, params_of, record_view, rule_node, rule_node_of_inputs, rule_op
 from cygrad._core.graph.saved cimport released_error
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_MULTIPLE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl,
@@ -18,6 +19,8 @@ from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.operands.strided cimport copy_in_geometry, lies_within, overlaps_itself, part_of
 from cygrad._kernels.drivers.elementwise cimport cg_is_opaque, cg_loops_of
+
+from functools import partial
 
 
 cdef RuleOp COPY = rule_op("copy", ("shape", "dtype")), FILL = rule_op("fill"), ZERO = rule_op("zero")
@@ -176,6 +179,22 @@ cpdef object write_values(TensorImpl target, write):
     write(array_of(numbers))
     if numbers is not target:
         copy_into(target, numbers)
+
+
+def write_constant(TensorImpl target not None, write):
+    """Do as `write_values` on a new tensor, where `write` writes the same values each time."""
+    frame = begin_call((), {}) if is_noting() else None
+    write_values(target, write)
+    if frame is not None:
+        note_constant(target, frame)
+
+
+def write_again(TensorImpl target not None, write):
+    """Do as `write_values`, where `write` has the same meaning each time: a program calls it again."""
+    frame = begin_call((target,), {}) if is_noting() else None
+    write_values(target, write)
+    if frame is not None:
+        end_call(frame, partial(write_values, write=write), None, True)
 
 
 def change_in_place(RuleOp op not None, tuple inputs not None, change, **params):

@@ -15,32 +15,39 @@ cdef enum:
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
-    """Return True if operands are few, small, dense and of one shape and dtype: no broadcasting, no driver, no launch."""
+    """Return True if operands are few, small, dense and of one shape and dtype: no broadcasting, and no driver."""
     cdef PyObject* first = values[0].tensor
     cdef PyObject* second = values[1].tensor if count == 2 else first
-    if first is NULL or count > 2 or kernel.loops[dtype] is NULL or noted:
+    if count > 2 or kernel.loops[dtype] is NULL:
         return False
-    if second is NULL:
-        if not takes_numbers(kernel, dtype, 2, 1):
+    if first is NULL or second is NULL:
+        if count == 1 or not takes_numbers(kernel, dtype, 2, 1):
             return False
+        first = second if first is NULL else first
         second = first
+        if first is NULL:
+            return False
     if (<TensorImpl>first).count >= SMALL_COUNT or not fits_loop(<TensorImpl>first, dtype) or not fits_loop(<TensorImpl>second, dtype):
         return False
     return first == second or same_shape(<TensorImpl>first, <TensorImpl>second)
 
+cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, TensorImpl result)
+
 cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dtype, int count, Value* values, const void* params,
                                   TensorImpl target):
     """Run a kernel over operands that `is_simple` has passed, into a target of their shape if given."""
-    cdef TensorImpl result = empty_like(<TensorImpl>values[0].tensor, out_dtype) if target is None else target
+    cdef PyObject* like = values[0].tensor if values[0].tensor is not NULL else values[1].tensor
+    cdef TensorImpl result = empty_like(<TensorImpl>like, out_dtype) if target is None else target
     cdef char* pointers[3]
     cdef intptr_t strides[2]
-    strides[0] = strides[1] = cg_itemsize[dtype]
-    pointers[0] = value_address(<TensorImpl>values[0].tensor)
-    if count == 2:
-        if values[1].tensor is not NULL:
-            pointers[1] = value_address(<TensorImpl>values[1].tensor)
+    cdef int k
+    if noted:
+        return launch_loop(kernel, dtype, count, values, params, result)
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            pointers[k], strides[k] = value_address(<TensorImpl>values[k].tensor), cg_itemsize[dtype]
         else:
-            pointers[1], strides[1] = <char*>&values[1].number, 0
+            pointers[k], strides[k] = <char*>&values[k].number, 0
     pointers[count] = address(result)
     kernel.loops[dtype](pointers, strides, result.count, params)
     return result

@@ -1,15 +1,16 @@
 # cython: cdivision=True
 """Kernels over operands (see mapping.pxd for the contract)."""
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for, same_shape
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
-from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_kernel, cg_loops_of, cg_number,
-                                                  run_elementwise)
+from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
+                                                  cg_number, run_elementwise)
+from cygrad._kernels.programs.linked cimport Loop, run_loop
 from cygrad._kernels.programs.steps cimport dtype_of
 
 cdef struct Map:
@@ -37,6 +38,30 @@ cdef int run_map(void* arguments, char** data) noexcept nogil:
     return 0
 
 
+# ----- One loop -----
+cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, TensorImpl result):
+    """Do as `map_simple`, by a launch."""
+    cdef Loop each
+    cdef Launch launch
+    cdef int k
+    memset(&each, 0, sizeof(each))      # equal ones become one in a program
+    each.loop, each.n, each.number_at = kernel.loops[dtype], result.count, -1
+    each.strides[0] = each.strides[1] = cg_itemsize[dtype]
+    if params is not NULL:
+        memcpy(each.params, params, sizeof(each.params))
+    begin_launch(&launch, kernel.name, run_loop, &each, sizeof(each))
+    launch.steady = launch.safe = True
+    for k in range(count):
+        if values[k].tensor is NULL:
+            each.number_at, each.number, each.strides[k] = k, values[k].number, 0
+        else:
+            add_input(&launch, <TensorImpl>values[k].tensor)
+    add_output(&launch, result)
+    run_launch(&launch, False)
+    return result
+
+
+# ----- Any operands -----
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
     """Return the dtype of the loop: of a 16-bit float its own where the row needs it, or has one and all operands are of that dtype."""
     cdef int k
@@ -61,7 +86,8 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef DeferredMap deferred
     cdef TensorImpl result
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
-            (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
+            values[0].tensor is not NULL
+            and (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, map.shape)
@@ -82,6 +108,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     if map.fresh:
         target = empty_for(out_dtype, ndim, map.shape, count, values)
     begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
+    launch.safe = True
     for k in range(count):
         map.is_number[k] = values[k].tensor is NULL
         if map.is_number[k]:

@@ -3,10 +3,12 @@
 cimport numpy
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
+from libc.limits cimport INT_MAX
 from libc.stdint cimport intptr_t
+from libc.string cimport memcpy
 
-from cygrad._core.graph.launches cimport add_input, add_output, begin_launch, run_launch
-from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, look_address
+from cygrad._core.graph.launches cimport add_input, add_output, begin_launch, run_decision, run_launch
+from cygrad._core.graph.tensor cimport TensorImpl, empty_strided
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
@@ -123,24 +125,41 @@ def is_matrix(value, bint square=False):
             and (not square or tensor.sizes[tensor.ndim - 1] == tensor.sizes[tensor.ndim - 2]))
 
 
+cdef struct Failures:
+    int dtype
+    intptr_t count
+
+
+cdef int find_failure(void* arguments, char** data) noexcept nogil:
+    """Return the number, from 1 on, of the first result that is not 0, or NaN; 0 if there is none."""
+    cdef Failures* failures = <Failures*>arguments
+    cdef intptr_t k
+    for k in range(failures.count):
+        if failures.dtype == CG_FLOAT64:
+            if (<const double*>data[0])[k] == (<const double*>data[0])[k]:
+                continue
+        elif failures.dtype == CG_FLOAT32:
+            if (<const float*>data[0])[k] == (<const float*>data[0])[k]:
+                continue
+        elif not (<const int*>data[0])[k]:
+            continue
+        return <int>min(k + 1, INT_MAX)
+    return 0
+
+
 def first_failure(TensorImpl results not None, int dims=0):
     """Return which item of a batch, each of so many dims, is the first to have a number other than 0, or NaN; None: none has."""
-    cdef intptr_t each = 1, k
-    cdef int d
-    cdef const char* values = look_address(results)
+    cdef intptr_t each = 1
+    cdef int d, number
+    cdef Failures failures
+    cdef Launch launch
     for d in range(results.ndim - dims, results.ndim):
         each *= results.sizes[d]
-    for k in range(results.count):
-        if results.dtype_nr == CG_FLOAT64:
-            if (<const double*>values)[k] == (<double*>values)[k]:
-                continue
-        elif results.dtype_nr == CG_FLOAT32:
-            if (<const float*>values)[k] == (<float*>values)[k]:
-                continue
-        elif not (<const int*>values)[k]:
-            continue
-        return k // each
-    return None
+    failures.dtype, failures.count = results.dtype_nr, results.count
+    begin_launch(&launch, "failures", find_failure, &failures, sizeof(failures))
+    add_input(&launch, results)
+    number = run_decision(&launch)
+    return (number - 1) // each if number else None
 
 
 ctypedef fused real_number:
@@ -164,27 +183,30 @@ cdef bint is_finite(const real_number* matrix, const intptr_t* sizes, const intp
     return True
 
 
-def first_nonfinite(TensorImpl matrices not None, int triangle=0):
-    """Return which matrix of a batch is the first with NaN or an infinity, which LAPACK may not end with; None: none has.
+cdef struct Finiteness:
+    int dtype, ndim, triangle
+    intptr_t sizes[MAX_DIMS]
+    intptr_t strides[MAX_DIMS]
 
-    `triangle`: -1 looks at the lower one alone, 1 at the upper one.
-    """
+
+cdef int find_nonfinite(void* arguments, char** data) noexcept nogil:
+    """Return the number, from 1 on, of the first matrix of a batch that is not finite; 0 if there is none."""
+    cdef Finiteness* matrices = <Finiteness*>arguments
     cdef intptr_t index[MAX_DIMS]
     cdef intptr_t count = 1, offset = 0, number
-    cdef int batch = matrices.ndim - 2, d, parts = 1 + cg_is_complex[matrices.dtype_nr]
-    cdef intptr_t* sizes = &matrices.sizes[batch]
-    cdef intptr_t* strides = &matrices.strides[batch]
-    cdef const char* data = look_address(matrices)
-    cdef bint is_nonfinite
+    cdef int batch = matrices.ndim - 2, d, parts = 1 + cg_is_complex[matrices.dtype]
+    cdef const intptr_t* sizes = &matrices.sizes[batch]
+    cdef const intptr_t* strides = &matrices.strides[batch]
+    cdef bint finite
     for d in range(batch):
         count, index[d] = count * matrices.sizes[d], 0
     for number in range(count):
-        if cg_real[matrices.dtype_nr] == CG_FLOAT64:
-            is_nonfinite = not is_finite[double](<const double*>data + offset * parts, sizes, strides, parts, triangle)
+        if cg_real[matrices.dtype] == CG_FLOAT64:
+            finite = is_finite[double](<const double*>data[0] + offset * parts, sizes, strides, parts, matrices.triangle)
         else:
-            is_nonfinite = not is_finite[float](<const float*>data + offset * parts, sizes, strides, parts, triangle)
-        if is_nonfinite:
-            return number
+            finite = is_finite[float](<const float*>data[0] + offset * parts, sizes, strides, parts, matrices.triangle)
+        if not finite:
+            return <int>min(number + 1, INT_MAX)
         d = batch - 1
         while d >= 0:
             index[d] += 1
@@ -194,7 +216,24 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
             offset -= matrices.strides[d] * index[d]
             index[d] = 0
             d -= 1
-    return None
+    return 0
+
+
+def first_nonfinite(TensorImpl matrices not None, int triangle=0):
+    """Return which matrix of a batch is the first with NaN or an infinity, which LAPACK may not end with; None: none has.
+
+    `triangle`: -1 looks at the lower one alone, 1 at the upper one.
+    """
+    cdef Finiteness finiteness
+    cdef Launch launch
+    cdef int number
+    finiteness.dtype, finiteness.ndim, finiteness.triangle = matrices.dtype_nr, matrices.ndim, triangle
+    memcpy(finiteness.sizes, matrices.sizes, matrices.ndim * sizeof(intptr_t))
+    memcpy(finiteness.strides, matrices.strides, matrices.ndim * sizeof(intptr_t))
+    begin_launch(&launch, "finiteness", find_nonfinite, &finiteness, sizeof(finiteness))
+    add_input(&launch, matrices)
+    number = run_decision(&launch)
+    return number - 1 if number else None
 
 
 cdef class MatrixLoop:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_decision, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, view_of
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport copy_into, copy_of
@@ -138,15 +138,33 @@ cdef TensorImpl vector_of(TensorImpl tensor):
     return tensor if tensor.ndim else view_of(tensor, 0, 1, &one, &one)
 
 
+cdef struct Bounds:
+    intptr_t count, size
+
+
+cdef int find_outside(void* arguments, char** data) noexcept nogil:
+    """Return 1 if a place is outside of a dim."""
+    cdef Bounds* bounds = <Bounds*>arguments
+    cdef const int64_t* numbers = <const int64_t*>data[0]
+    cdef intptr_t k
+    cdef bint outside = False
+    for k in range(bounds.count):      # without a branch, as nearly all are inside
+        outside |= (numbers[k] < 0) | (numbers[k] >= bounds.size)
+    return outside
+
+
 cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size, error=RuntimeError, str prefix=""):
     """Return an index as a row-major tensor of int64; an error for a place outside of a dim."""
     cdef TensorImpl places = dense(index, CG_INT64)
-    cdef const int64_t* numbers = <const int64_t*>look_address(places)
+    cdef const int64_t* numbers
     cdef intptr_t k
-    cdef bint outside = False
-    for k in range(places.count):      # without a branch, as nearly all are inside
-        outside |= (numbers[k] < 0) | (numbers[k] >= size)
-    if outside:
+    cdef Bounds bounds
+    cdef Launch launch
+    bounds.count, bounds.size = places.count, size
+    begin_launch(&launch, "bounds", find_outside, &bounds, sizeof(bounds))
+    add_input(&launch, places)
+    if run_decision(&launch):
+        numbers = <const int64_t*>look_address(places)
         for k in range(places.count):
             if not 0 <= numbers[k] < size:
                 raise error(f"{prefix}index {numbers[k]} is out of bounds for dimension {dim} with size {size}")

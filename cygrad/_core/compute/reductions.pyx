@@ -6,9 +6,9 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.contraction cimport contract
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, kernel_function, run_launch
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, kernel_function, run_decision, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, new_address, shallow_copy, stand_alone, value_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, is_dense, may_cast,
@@ -71,18 +71,49 @@ cdef tuple reduction_params(RuleOp rule, TensorImpl x, tuple dims, intptr_t coun
     return tuple([known[name] for name in rule.params])
 
 
-cdef bint holds_nan(TensorImpl x) noexcept:
-    """Say whether there is a NaN among the elements of a result that was just computed."""
-    cdef const char* data = look_address(x)
+cdef struct Elements:
+    int dtype
+    intptr_t count
+
+
+cdef int find_nan(void* arguments, char** data) noexcept nogil:
+    """Return 1 if one of dense elements is a NaN."""
+    cdef Elements* elements = <Elements*>arguments
     cdef double element
     cdef intptr_t i
+    for i in range(elements.count):
+        cast(elements.dtype, CG_FLOAT64)(<char*>&element, 0, data[0] + i * cg_itemsize[elements.dtype], 0, 1)
+        if isnan(element):
+            return 1
+    return 0
+
+
+cdef bint holds_nan(TensorImpl x) noexcept:
+    """Say whether there is a NaN among the elements of a result that was just computed."""
+    cdef Elements elements
+    cdef Launch launch
     if not cg_is_floating_point[x.dtype_nr]:
         return False
-    for i in range(x.count):
-        cast(x.dtype_nr, CG_FLOAT64)(<char*>&element, 0, data + i * cg_itemsize[x.dtype_nr], 0, 1)
-        if isnan(element):
-            return True
-    return False
+    elements.dtype, elements.count = x.dtype_nr, x.count
+    begin_launch(&launch, "nan", find_nan, &elements, sizeof(elements))
+    add_input(&launch, x)
+    return run_decision(&launch)
+
+
+cdef int find_truth(void* arguments, char** data) noexcept nogil:
+    cdef char truth
+    cast((<Elements*>arguments).dtype, CG_BOOL)(&truth, 0, data[0], 0, 1)
+    return truth
+
+
+cdef bint is_true(TensorImpl x) noexcept:
+    """Say whether the one element of a tensor is not 0."""
+    cdef Elements elements
+    cdef Launch launch
+    elements.dtype, elements.count = x.dtype_nr, 1
+    begin_launch(&launch, "bool", find_truth, &elements, sizeof(elements))
+    add_input(&launch, x)
+    return run_decision(&launch)
 
 
 cdef int check_taken(ReductionOp op, TensorImpl x) except -1:
@@ -90,6 +121,33 @@ cdef int check_taken(ReductionOp op, TensorImpl x) except -1:
     if op.kernel.out_dtype[x.dtype_nr] < 0:
         raise refused(op.name, x.dtype_nr, op.row.kinds)
     return 0
+
+
+cdef struct Few:
+    const cg_reduction* kernel
+    int dtype
+    intptr_t count
+
+
+cdef int run_few(void* arguments, char** data) noexcept nogil:
+    cdef Few* few = <Few*>arguments
+    run_small(few.kernel, few.dtype, data[0], few.count, data[1])
+    return 0
+
+
+cdef void reduce_few(const cg_reduction* kernel, TensorImpl x, TensorImpl result) noexcept:
+    """Reduce all of a few dense elements."""
+    cdef Few few
+    cdef Launch launch
+    if not noted:
+        run_small(kernel, x.dtype_nr, value_address(x), x.count, new_address(result))
+        return
+    few.kernel, few.dtype, few.count = kernel, x.dtype_nr, x.count
+    begin_launch(&launch, kernel.name, run_few, &few, sizeof(few))
+    launch.steady = True
+    add_input(&launch, x)
+    add_output(&launch, result)
+    run_launch(&launch, False)
 
 
 cdef struct Reduce:
@@ -141,10 +199,10 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         x = (<object>x).to(dtype)
     check_taken(op, x)
     # The common case first: all of a few elements.
-    if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None and not noted
+    if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
             and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
-        run_small(op.kernel, x.dtype_nr, value_address(x), x.count, new_address(result))
+        reduce_few(op.kernel, x, result)
         if op.decide_nan is not None and holds_nan(result):
             result = op.decide_nan((<object>x).detach(), result, None, False)
         if op.rule is not None and needs_node(x, None):
@@ -169,8 +227,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     recorded = op.rule is not None and needs_node(x, None)
     out_dtype = CG_BOOL if op.truth and out is not None else op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
-    if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1 and not noted:
-        run_small(op.kernel, x.dtype_nr, value_address(x), count, new_address(result))
+    if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
+        reduce_few(op.kernel, x, result)
         failed = 0
     elif x.storage.program is not NULL and is_dense(x) and (op.is_sum and contract(x, mask, result)
                                                             or reduce_pending(op.kernel, x, mask, result)):

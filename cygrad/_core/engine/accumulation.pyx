@@ -6,6 +6,7 @@ from cygrad._core.compute.dispatch cimport Op, elementwise
 from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.engine.hooks cimport refuse_many
 from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.notes cimport note_gradient
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, empty_strided, is_unique
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, private_examples
@@ -14,6 +15,7 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport accumulate_function, upward
 from cygrad._core.operands.operands cimport Value, check_writable, copy_into, is_dense, same_shape
+from cygrad._kernels.programs.settings cimport noted
 
 
 from cygrad._core.compute.dispatch import ops
@@ -114,6 +116,8 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     cdef TensorImpl grad = <TensorImpl>arrived, old, total
     check_arrival(variable, grad)
     refuse_many(grad)
+    if noted:
+        note_gradient(variable)
     # A new tensor takes time, in which another thread may be quicker: then again.
     while True:
         old = variable.gradient

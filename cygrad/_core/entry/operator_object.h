@@ -160,7 +160,7 @@ static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, si
         int special = event < 0 ? -1 : cg_any_special((PyObject **)arguments, count + (names ? PyTuple_GET_SIZE(names) : 0));
         PyObject *result = special < 0 ? NULL : special ? cg_operator_special(self, arguments, count, names)
                                                         : PyObject_Vectorcall(op->function, arguments, flags, names);
-        if (!result && (special == 0 || special == 1)) result = cg_operator_failed(self, arguments, count, names);
+        if (!result && special >= 0 && special != 2) result = cg_operator_failed(self, arguments, count, names);
         return event > 0 ? cg_operator_ended(event, result) : result;
     }
     PyObject *result = PyObject_Vectorcall(op->function, arguments, flags, names);

@@ -8,6 +8,7 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
 from cygrad._core.compute.dispatch cimport Op, elementwise, tensor_of_value, with_wrong_operand
 from cygrad._core.compute.indexing cimport get_item, set_item
+from cygrad._core.compute.reductions cimport is_true
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
@@ -214,7 +215,7 @@ cdef class TensorBase(TensorImpl):
         if self.count != 1:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
                                "Boolean value of Tensor with more than one value is ambiguous; use any() or all()")
-        return bool(values_of(self).item())
+        return is_true(self)
 
     def item(self):
         """Return the only element as a Python number."""

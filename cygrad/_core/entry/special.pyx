@@ -13,6 +13,7 @@ from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, OF_REAL, OF_TANGENT
 from cygrad._core.graph.constants cimport tensor_of_number, zero
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
+from cygrad._core.graph.notes cimport is_noting, noted_call
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Level, ceiling
@@ -182,12 +183,17 @@ cdef enum:
 
 
 cdef int any_special(PyObject** arguments, Py_ssize_t count) except -1:
-    """Say whether an argument, or an item of a list or tuple among them, is a special tensor (1), or of a class that overrides (2)."""
+    """Say whether an argument, or an item of a list or tuple among them, is a special tensor (1), or of a class that overrides (2).
+
+    4 more where calls are noted.
+    """
     cdef Py_ssize_t k
     cdef int result = 0
     cdef object argument, item
     if overriding and is_asked(None):
         return 2
+    if is_noting():
+        result = 4
     for k in range(count):
         argument = <object>arguments[k]
         if isinstance(argument, TensorImpl):
@@ -225,12 +231,24 @@ def over_tensors(function, value):
     return value
 
 
+cdef bint any_special_of(tuple arguments, dict keywords):
+    """Say whether an argument of a call is a special tensor."""
+    cdef TensorImpl tensor
+    for tensor in tensors_of(arguments) + tensors_of(keywords.values()):
+        if is_special(tensor):
+            return True
+    return False
+
+
 cdef object call_special(object op, object arguments, object keywords):
-    """Call an operator of which an argument is special, or of a class that overrides."""
+    """Call an operator of which an argument is special, or of a class that overrides, or whose calls are noted."""
     if overriding:
         result = ask(op, arguments, keywords)
         if result is not NotImplemented:
             return result
+    if is_noting():
+        special = any_special_of(arguments, keywords)
+        return call_on_special(op, arguments, keywords) if special else noted_call(op.function, arguments, keywords)
     return call_on_special(op, arguments, keywords)
 
 

@@ -1,8 +1,8 @@
-"""Memory that is set to zero or a number (see constants.pxd for the contract)."""
+"""Memory that is set to zero, a number or other memory (see constants.pxd for the contract)."""
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.launches cimport Launch, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_number
 from cygrad._kernels.drivers.packing cimport zero_dense
@@ -23,6 +23,7 @@ cdef void zero(TensorImpl tensor) noexcept:
     cdef Launch launch
     zeros.count, zeros.itemsize = tensor.count, cg_itemsize[tensor.dtype_nr]
     begin_launch(&launch, "zeros", run_zeros, &zeros, sizeof(zeros))
+    launch.steady = launch.safe = True
     add_output(&launch, tensor)
     run_launch(&launch, False)
 
@@ -44,6 +45,22 @@ cdef TensorImpl tensor_of_number(const void* number, int dtype):
     arguments.itemsize = cg_itemsize[dtype]
     memcpy(&arguments.number, number, arguments.itemsize)
     begin_launch(&launch, "number", write_number, &arguments, sizeof(arguments))
+    launch.steady = launch.safe = True
     add_output(&launch, result)
     run_launch(&launch, False)
     return result
+
+
+cdef int run_move(void* arguments, char** data) noexcept nogil:
+    memcpy(data[1], data[0], (<size_t*>arguments)[0])
+    return 0
+
+
+cdef int move(TensorImpl target, TensorImpl source) noexcept:
+    cdef size_t nbytes = target.count * cg_itemsize[target.dtype_nr]
+    cdef Launch launch
+    begin_launch(&launch, "move", run_move, &nbytes, sizeof(nbytes))
+    launch.steady = launch.safe = True
+    add_input(&launch, source)
+    add_output(&launch, target)
+    return run_launch(&launch, False)

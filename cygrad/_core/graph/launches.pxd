@@ -8,13 +8,8 @@ Code with a short cut for small operands takes it only where nothing is `noted`.
 from cpython.object cimport PyObject
 
 from cygrad._core.graph.tensor cimport TensorImpl, address, value_address
+from cygrad._kernels.programs.kernel cimport MAX_TENSORS, kernel_function
 from cygrad._kernels.programs.settings cimport noted
-
-cdef enum:
-    MAX_TENSORS = 8     # of a launch
-
-# May change its arguments, which are of no use afterwards. -1: there is no memory.
-ctypedef int (*kernel_function)(void* arguments, char** data) noexcept nogil
 
 cdef struct Launch:
     const char* name
@@ -23,12 +18,15 @@ cdef struct Launch:
     size_t argument_bytes
     PyObject* owner                     # of memory that the arguments point to, or NULL
     int count
+    bint steady                         # the kernel does not change its arguments
+    bint safe                           # it needs no memory
     unsigned read, written              # bits by tensor
     PyObject* tensors[MAX_TENSORS]      # borrowed
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
     launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL
     launch.count = 0
+    launch.steady = launch.safe = False
     launch.read = launch.written = 0
 
 cdef inline void add_input(Launch* launch, TensorImpl tensor) noexcept:
@@ -62,5 +60,7 @@ cdef inline int run_launch(Launch* launch, bint release) noexcept:
         return run_released(launch, data)
     return launch.run(launch.arguments, data)
 
+# Run a kernel whose result, no less than 0, decides the caller's way.
+cdef int run_decision(Launch* launch) noexcept
 cdef int run_released(Launch* launch, char** data) noexcept
 cdef int run_noted(Launch* launch, char** data) noexcept

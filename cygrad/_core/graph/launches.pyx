@@ -1,10 +1,23 @@
 """Launches (see launches.pxd for the contract)."""
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from cygrad._core.graph.notes cimport note_launch
+from cygrad._core.graph.notes cimport DECISION, LAUNCH, note_launch
 from cygrad._core.graph.shadow cimport run_twice
+from cygrad._core.graph.tensor cimport value_address
 from cygrad._core.memory.storage cimport Storage
-from cygrad._kernels.programs.settings cimport CHECKED, mode
+from cygrad._kernels.programs.kernel cimport MAX_TENSORS
+from cygrad._kernels.programs.settings cimport CHECKED, mode, noted
+
+
+cdef int run_decision(Launch* launch) noexcept:
+    cdef char* data[MAX_TENSORS]
+    cdef int k, outcome
+    for k in range(launch.count):
+        data[k] = value_address(<TensorImpl>launch.tensors[k])
+    outcome = launch.run(launch.arguments, data)
+    if noted:
+        note_launch(launch, data, DECISION, outcome)
+    return outcome
 
 
 cdef int run_released(Launch* launch, char** data) noexcept:
@@ -22,5 +35,5 @@ cdef int run_released(Launch* launch, char** data) noexcept:
 
 
 cdef int run_noted(Launch* launch, char** data) noexcept:
-    note_launch(launch, data)
+    note_launch(launch, data, LAUNCH, 0)
     return run_twice(launch, data) if mode == CHECKED else launch.run(launch.arguments, data)

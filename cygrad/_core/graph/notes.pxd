@@ -1,5 +1,93 @@
-"""Notes of launches: see notes.pyx."""
-from cygrad._core.graph.launches cimport Launch
+"""Notes: the steps of a thread, in the form in which a program of them can be made (`capture.programs`).
 
-# Note a launch in the innermost notes of this thread, if there are any, before it runs.
-cdef void note_launch(const Launch* launch, char** data) noexcept
+A step is a launch, a decision by values, or a call of an operator that looks at values itself. Its tensors are places in slots: one slot
+is the memory of one Storage. Slots keep only memory alive that was there before: `Storage.note` has the number of
+a slot, and dies with the memory. Code outside of such calls that looks at values makes notes useless (memory.looks).
+"""
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.launches cimport Launch
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.looks cimport Looks
+from cygrad._core.memory.storage cimport Storage
+from cygrad._kernels.programs.kernel cimport MAX_TENSORS, kernel_function
+
+cdef enum StepKind:
+    LAUNCH
+    DECISION        # a launch with an outcome, which must be the same again
+    CALL            # of an operator, in `calls`
+
+cdef enum Origin:
+    FRESH           # made while notes were taken
+    OUTSIDE         # there before
+    CONSTANT        # fresh, with values that Python has written: the same each time
+
+cdef struct Place:
+    int slot
+    intptr_t offset     # bytes
+
+cdef struct Note:
+    const char* name
+    kernel_function run
+    void* arguments
+    size_t argument_bytes
+    bint borrowed       # the arguments are of an earlier step
+    int kind, count
+    int outcome         # of a decision; the number of a call
+    bint steady, safe   # as of a launch
+    unsigned read, written
+    Place places[MAX_TENSORS]
+
+cdef struct Slot:
+    Origin origin
+    size_t nbytes
+    intptr_t first, end     # bytes that steps touch
+    int met                 # the number of notes when it was met first
+    bint written            # by a step
+    bint lost               # written by a call that was dropped: its values are not known
+
+cdef class Call:
+    cdef object function, arguments, keywords, result
+    cdef list inputs, outputs       # tensors among arguments, and among results
+    cdef list places                # of them, in this order: (slot, offset, whether it is written)
+    cdef list saved                 # which of the tensors that the node of a result keeps are made anew: further places
+    cdef tuple needs_grad           # of inputs, where the node is made again
+    cdef list layouts               # of the places, in place of the tensors, once there is a program
+    cdef int argument_count         # of the places
+
+cdef class Notes:
+    cdef Note* notes
+    cdef Slot* slots
+    cdef Py_ssize_t room, slot_room
+    cdef readonly Py_ssize_t count, slot_count
+    cdef unsigned long long number          # of these notes, in the upper half of `Storage.note`
+    cdef dict outside                       # number of slot: Storage that was there before
+    cdef dict constants                     # number of slot: bytes
+    cdef dict versions                      # number of slot: version when it was met
+    cdef list owners, calls
+    cdef dict gradients                     # number of a tensor: the tensor, and its .grad before the first change
+    cdef dict by_address                    # of storages from outside: number of slot
+    cdef readonly bint failed               # a kernel, or a note, found no memory
+    cdef readonly Looks looks               # that are part of no call
+    cdef object outer
+    cdef Looks outer_looks
+    cdef int open(self) except -1
+    cdef int close(self) except -1
+    cdef int slot_of(self, Storage storage, bint reads) except -1
+    cdef bint is_fresh(self, Storage storage) noexcept
+    cdef int number_of(self, Storage storage)
+    cdef int add_place(self, Place* place, TensorImpl tensor, char* data, bint reads, bint writes) except -1
+    cdef Note* next_note(self) except NULL
+    cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1
+    cdef void drop(self, Py_ssize_t count)
+
+cdef Notes current_notes()
+cdef bint is_noting() noexcept
+cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept
+cdef int note_constant(TensorImpl tensor, object frame) except -1
+cdef int note_gradient(TensorImpl tensor) except -1
+cdef object begin_call(tuple arguments, dict keywords)
+cdef list tensors_of_node(list results)
+cdef object noted_call(object function, tuple arguments, dict keywords)
+cdef int end_call(object frame, object function, object result, bint changes=*) except -1

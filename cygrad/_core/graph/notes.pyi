@@ -1,11 +1,20 @@
-"""Types of the compiled module."""
+from typing import Any, Self
 
-from typing import Self
+from cygrad._core.memory.looks import Looks
+from cygrad.tensor import Tensor
+
+def fixed(tensor: Tensor) -> Tensor: ...
+
+class Call: ...
 
 class Notes:
+    count: int
+    slot_count: int
     failed: bool
-    looks: int
+    looks: Looks
+
     def __len__(self) -> int: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
-    def replay(self) -> None: ...
+    def changed_gradients(self) -> list[tuple[Any, Any]]: ...
+

@@ -1,11 +1,4 @@
-"""Notes: the launches of a thread, which can run again on the same memory when it has other values.
-
-A note has the function, a copy of its arguments, and the places of its tensors: storage and offset. Nothing is pending meanwhile, no
-formula is fused, and storages stay alive, so that none is used again for something else.
-
-A replay computes the values that the noted code would compute, if nothing but launches read the memory: `looks` counts decisions by values
-and memory that was given away, to NumPy as well; code that looks has to run again.
-"""
+"""Notes of a thread's steps (see notes.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -14,9 +7,12 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.launches cimport MAX_TENSORS, Launch, kernel_function
-from cygrad._core.graph.tensor cimport TensorImpl
-from cygrad._core.memory.storage cimport Storage, owner_of, settle_all
+from cygrad._core.graph.launches cimport Launch
+from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
+from cygrad._core.memory.looks cimport Looks, exchange_looks, note_look
+from cygrad._core.memory.sizes cimport bytes_between
+from cygrad._core.memory.storage cimport DType, Storage, noting_number, owner_of, settle_all, version_of
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 
 cdef extern from *:
     """
@@ -25,130 +21,324 @@ cdef extern from *:
     """
     void** cg_notes_place() noexcept nogil
 
-cdef enum:
-    NAN_BYTE = 0xff
+cdef unsigned long long last_notes = 0
+cdef unsigned long long FIXED = <unsigned long long>-1     # in place of the number of a slot
 
-cdef struct Note:
-    kernel_function run
-    void* arguments
-    size_t argument_bytes
-    int count
-    int slots[MAX_TENSORS]
-    intptr_t offsets[MAX_TENSORS]
+
+cdef Notes current_notes():
+    """Return the notes that this thread takes, or None."""
+    return <Notes>cg_notes_place()[0] if cg_notes_place()[0] is not NULL else None
+
+
+cdef bint is_noting() noexcept:
+    return cg_notes_place()[0] is not NULL
 
 
 @cython.final
 @cython.binding(False)
 cdef class Notes:
     """Notes in a `with` statement; they may be nested, and the innermost ones note."""
-    cdef Note* notes
-    cdef Py_ssize_t count, room
-    cdef list storages, owners      # by slot; objects that arguments point into
-    cdef dict slots                 # by the address of a storage
-    cdef set read_first             # slots that have values from outside
-    cdef readonly bint failed       # a kernel, or a note, found no memory
-    cdef readonly long long looks
-    cdef object outer
 
     def __cinit__(self):
-        self.storages, self.owners, self.slots, self.read_first = [], [], {}, set()
+        global last_notes
+        last_notes += 1
+        self.number = last_notes << 32
+        self.outside, self.constants, self.versions, self.by_address, self.owners, self.calls = {}, {}, {}, {}, [], []
+        self.gradients, self.looks = {}, Looks()
 
     def __dealloc__(self):
         cdef Py_ssize_t k
         for k in range(self.count):
-            free(self.notes[k].arguments)
+            if not self.notes[k].borrowed:
+                free(self.notes[k].arguments)
         free(self.notes)
+        free(self.slots)
 
     def __len__(self):
         return self.count
 
     def __enter__(self):
-        settle_all()
-        settings.count_noting(1)
-        self.outer = <object>cg_notes_place()[0] if cg_notes_place()[0] is not NULL else None
-        self.looks -= settings.looks
-        Py_INCREF(self)
-        cg_notes_place()[0] = <void*>self
+        self.open()
         return self
 
     def __exit__(self, *_):
-        self.looks += settings.looks
-        cg_notes_place()[0] = NULL if self.outer is None else <void*>self.outer
-        settings.count_noting(-1)
-        Py_XDECREF(<PyObject*>self)
+        self.close()
 
-    cdef bint add(self, const Launch* launch, char** data) except -1:
-        cdef Note* note
-        cdef Storage storage
-        cdef int k
+    cdef int open(self) except -1:
+        global special_active
+        settle_all()
+        settings.count_noting(1)
+        special_active += 1
+        self.outer = current_notes()
+        Py_INCREF(self)
+        cg_notes_place()[0] = <void*>self
+        noting_number()[0] = self.number
+        self.outer_looks = exchange_looks(self.looks)
+        return 0
+
+    cdef int close(self) except -1:
+        global special_active
+        cg_notes_place()[0] = NULL if self.outer is None else <void*>self.outer
+        noting_number()[0] = 0 if self.outer is None else (<Notes>self.outer).number
+        exchange_looks(self.outer_looks)
+        settings.count_noting(-1)
+        special_active -= 1
+        Py_XDECREF(<PyObject*>self)
+        return 0
+
+    def changed_gradients(self):
+        """Return the tensors whose `.grad` was touched, each with the gradient that it had before."""
+        return [*self.gradients.values()]
+
+    # ----- Slots -----
+    cdef bint is_fresh(self, Storage storage) noexcept:
+        return storage.note & ~<unsigned long long>0xffffffff == self.number
+
+    cdef int number_of(self, Storage storage):
+        """Return the slot of a storage that owns its memory; -1: no step has touched it."""
+        if self.is_fresh(storage):
+            return <int>(storage.note & 0xffffffff) - 1
+        return self.by_address.get(<size_t><void*>storage, -1)
+
+    cdef int slot_of(self, Storage storage, bint reads) except -1:
+        """Return the slot of a storage that owns its memory."""
+        cdef Slot* slot
+        cdef Slot* slots
+        cdef bint fresh = self.is_fresh(storage)
+        cdef int number = self.number_of(storage)
+        if number < 0:
+            if self.slot_count == self.slot_room:
+                slots = <Slot*>realloc(self.slots, (2 * self.slot_room + 16) * sizeof(Slot))
+                if slots is NULL:
+                    raise MemoryError()
+                self.slots, self.slot_room = slots, 2 * self.slot_room + 16
+            number = <int>self.slot_count
+            slot = &self.slots[number]
+            memset(slot, 0, sizeof(Slot))
+            slot.origin, slot.nbytes, slot.met = FRESH if fresh else OUTSIDE, storage.nbytes, <int>self.count
+            slot.first = <intptr_t>storage.nbytes
+            if fresh:
+                storage.note = self.number | <unsigned long long>(number + 1)
+            elif storage.note == FIXED:
+                self.by_address[<size_t><void*>storage] = number
+                slot.origin, self.constants[number] = CONSTANT, (<const char*>storage.data)[:storage.nbytes]
+                self.owners.append(storage)
+            else:
+                self.by_address[<size_t><void*>storage] = number
+                self.outside[number], self.versions[number] = storage, version_of(storage)
+            self.slot_count += 1
+        if storage.exports:
+            note_look("its memory is shared with NumPy or another library")
+        elif reads and fresh and not self.slots[number].written and self.slots[number].origin != CONSTANT and storage.nbytes:
+            note_look("its values were not computed by operators")
+        return number
+
+    cdef int add_place(self, Place* place, TensorImpl tensor, char* data, bint reads, bint writes) except -1:
+        """Set the place of a tensor of a step."""
+        cdef Storage storage = owner_of(tensor.storage)
+        cdef Slot* slot
+        cdef intptr_t first, end
+        place.slot = self.slot_of(storage, reads and tensor.count)
+        place.offset = data - storage.data
+        slot = &self.slots[place.slot]
+        if tensor.count:
+            bytes_between(tensor.ndim, tensor.sizes, tensor.strides, cg_itemsize[tensor.dtype_nr], &first, &end)
+            slot.first, slot.end = min(slot.first, place.offset + first), max(slot.end, place.offset + end)
+            slot.written |= writes
+        return 0
+
+    # ----- Steps -----
+    cdef Note* next_note(self) except NULL:
+        cdef Note* notes
         if self.count == self.room:
-            note = <Note*>realloc(self.notes, (2 * self.room + 16) * sizeof(Note))
-            if note is NULL:
+            notes = <Note*>realloc(self.notes, (2 * self.room + 16) * sizeof(Note))
+            if notes is NULL:
                 raise MemoryError()
-            self.notes, self.room = note, 2 * self.room + 16
-        note = &self.notes[self.count]
-        note.run, note.count, note.argument_bytes = launch.run, launch.count, launch.argument_bytes
+            self.notes, self.room = notes, 2 * self.room + 16
+        memset(&self.notes[self.count], 0, sizeof(Note))
+        return &self.notes[self.count]
+
+    cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1:
+        cdef Note* note = self.next_note()
+        cdef int k
+        note.name, note.run, note.count, note.argument_bytes = launch.name, launch.run, launch.count, launch.argument_bytes
+        note.read, note.written, note.kind, note.outcome, note.steady = launch.read, launch.written, kind, outcome, launch.steady
+        note.safe = launch.safe
         for k in range(launch.count):
-            storage = owner_of((<TensorImpl>launch.tensors[k]).storage)
-            note.slots[k] = self.slot_of(storage, launch.read >> k & 1)
-            note.offsets[k] = data[k] - storage.data
+            self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], launch.read >> k & 1, launch.written >> k & 1)
         if launch.owner is not NULL:
             self.owners.append(<object>launch.owner)
-        note.arguments = malloc(launch.argument_bytes)
+        note.arguments = malloc(max(launch.argument_bytes, <size_t>1))
         if note.arguments is NULL:
             raise MemoryError()
         memcpy(note.arguments, launch.arguments, launch.argument_bytes)
         self.count += 1
-        return True
+        return 0
 
-    cdef int slot_of(self, Storage storage, bint reads) except -1:
-        slot = self.slots.get(<size_t><void*>storage)
-        if slot is None:
-            slot = self.slots[<size_t><void*>storage] = len(self.storages)
-            self.storages.append(storage)
-            if reads:
-                self.read_first.add(slot)
-        if storage.exports:         # read and written unseen
-            settings.looks += 1
-        return slot
-
-    def replay(self):
-        """Run all noted kernels again, on the same memory; memory that was written first is full of NaN before."""
-        cdef Storage storage
-        cdef Note* note
-        cdef char* data[MAX_TENSORS]
-        cdef void* arguments = NULL
-        cdef size_t largest = 1
+    cdef void drop(self, Py_ssize_t count):
+        """Forget the steps from a number on. Slots that were met there have values that no step makes."""
         cdef Py_ssize_t k
-        cdef int j
-        if self.failed:
-            raise RuntimeError("a kernel or its note found no memory: there is nothing to replay")
-        settle_all()
-        for k in range(self.count):
-            largest = max(largest, self.notes[k].argument_bytes)
-        arguments = malloc(largest)
-        if arguments is NULL:
-            raise MemoryError()
-        for slot, storage in enumerate(self.storages):
-            if slot not in self.read_first:
-                memset(storage.data, NAN_BYTE, storage.nbytes)
-        for k in range(self.count):
-            note = &self.notes[k]
-            for j in range(note.count):
-                data[j] = (<Storage>self.storages[note.slots[j]]).data + note.offsets[j]
-            memcpy(arguments, note.arguments, note.argument_bytes)
-            if note.run(arguments, data):
-                free(arguments)
-                raise MemoryError("a kernel found no memory")
-        free(arguments)
+        for k in range(self.count - 1, count - 1, -1):
+            free(self.notes[k].arguments)
+            if self.notes[k].kind == CALL:
+                self.calls.pop()
+        self.count = count
+        for k in range(self.slot_count):
+            if self.slots[k].origin == FRESH and self.slots[k].met >= count:
+                self.slots[k].written, self.slots[k].lost = False, True
 
 
-cdef void note_launch(const Launch* launch, char** data) noexcept:
+cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept:
+    cdef Notes notes = current_notes()
+    if notes is not None:
+        try:
+            notes.add(launch, data, kind, outcome)
+        except MemoryError:
+            notes.failed = True
+
+
+cdef int note_constant(TensorImpl tensor, object frame) except -1:
+    """Note that Python has written into a new tensor the values that it writes each time; `frame`: of `begin_call`, before."""
+    cdef Notes notes = frame[0]
+    cdef Storage storage = owner_of(tensor.storage)
+    if notes is current_notes() and notes.is_fresh(storage) and not storage.exports:
+        notes.drop(frame[1])
+        notes.looks.count = frame[2]
+        notes.slots[notes.slot_of(storage, False)].origin = CONSTANT
+        notes.constants[notes.number_of(storage)] = (<const char*>storage.data)[:storage.nbytes]
+    return 0
+
+
+def fixed(TensorImpl tensor not None):
+    """Return a tensor of the package whose values never change: programs may copy them."""
+    owner_of(tensor.storage).note = FIXED
+    return tensor
+
+
+cdef int note_gradient(TensorImpl tensor) except -1:
+    """Note that the gradient of a tensor is about to change."""
+    cdef Notes notes = current_notes()
+    if notes is not None:
+        notes.gradients.setdefault(id(tensor), (tensor, tensor.gradient))
+    return 0
+
+
+# ----- Calls -----
+cdef list tensors_among(object value, list tensors):
+    """Append the tensors in a value and in the tuples, lists and dicts of it."""
+    if isinstance(value, TensorImpl):
+        tensors.append(value)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            tensors_among(item, tensors)
+    elif isinstance(value, dict):
+        tensors_among([*value.values()], tensors)
+    return tensors
+
+
+cdef bint is_plain(object value):
+    """Say whether a value is a tensor, or has the same meaning each time, or is a tuple, list or dict of such."""
+    if isinstance(value, (tuple, list)):
+        return all([is_plain(item) for item in value])
+    if isinstance(value, dict):
+        return all([is_plain(item) for item in value.values()])
+    if isinstance(value, slice):
+        return is_plain(value.start) and is_plain(value.stop) and is_plain(value.step)
+    return value is None or value is Ellipsis or isinstance(value, (TensorImpl, int, float, complex, str, DType))
+
+
+@cython.final
+cdef class Call:
+    """A call of a function that is no kernel: its arguments and results have tensors, which a replay makes over slots."""
+
+
+cdef object begin_call(tuple arguments, dict keywords):
+    """Return the frame for `end_call`: an operator begins, which may look at values."""
+    cdef Notes notes = current_notes()
+    cdef list tensors = tensors_among(keywords, tensors_among(arguments, []))
+    cdef list versions = [version_of((<TensorImpl>tensor).storage) for tensor in tensors]
+    return notes, notes.count, notes.looks.count, arguments, keywords, tensors, versions
+
+
+cdef int end_call(object frame, object function, object result, bint changes=False) except -1:
+    """Note a call in place of its steps, if it has looked at values: they are right for these values only. `changes`: it writes its
+    arguments, even if their versions are the same.
+    """
     cdef Notes notes
-    if cg_notes_place()[0] is NULL:
-        return
-    notes = <Notes>cg_notes_place()[0]
-    try:
-        notes.add(launch, data)
-    except MemoryError:
-        notes.failed = True
+    cdef Call call
+    cdef Note* note
+    cdef TensorImpl tensor
+    cdef list tensors, versions, results = tensors_among(result, [])
+    cdef long long looks
+    cdef Py_ssize_t count, k
+    cdef set storages
+    notes, count, looks, arguments, keywords, tensors, versions = frame
+    if notes.looks.count == looks or notes is not current_notes() or not is_plain((arguments, keywords, result)):
+        return 0
+    storages = {id(owner_of((<TensorImpl>tensor).storage)) for tensor in tensors}
+    for tensor in tensors + results:
+        if tensor.flags & SPECIAL or type(tensor) is not tensor_type or owner_of(tensor.storage).exports:
+            return 0
+    for tensor in results:
+        if id(owner_of(tensor.storage)) in storages and not any([tensor is other for other in tensors]):
+            return 0        # a view of an argument
+    notes.drop(count)
+    notes.looks.count = looks
+    call = Call.__new__(Call)
+    call.function, call.arguments, call.keywords, call.result = function, arguments, keywords, result
+    call.inputs, call.outputs, call.places = tensors, [each for each in results if not any([each is other for other in tensors])], []
+    note = notes.next_note()
+    note.name, note.kind, note.outcome = "call", CALL, <int>len(notes.calls)
+    for k, tensor in enumerate(tensors):
+        call.places.append(place_for(notes, tensor, not changes, changes or versions[k] != version_of(tensor.storage)))
+    for tensor in call.outputs:
+        call.places.append(place_for(notes, tensor, False, True))
+    note_saved(notes, call)
+    notes.count += 1
+    notes.calls.append(call)
+    return 0
+
+
+cdef int note_saved(Notes notes, Call call) except -1:
+    """Add the tensors that the node of the results saves and the call has computed by itself: a backward reads them."""
+    cdef TensorImpl tensor
+    cdef list saved = tensors_of_node(call.outputs)
+    cdef int number
+    call.saved = []
+    for k, tensor in enumerate(saved):
+        number = notes.number_of(owner_of(tensor.storage)) if notes.is_fresh(owner_of(tensor.storage)) else 0
+        if number < 0 or notes.slots[number].lost and not notes.slots[number].written:
+            if owner_of(tensor.storage).exports:
+                return 0
+            call.saved.append(k)
+            call.places.append(place_for(notes, tensor, False, True))
+            call.outputs.append(tensor)
+    call.needs_grad = tuple([needs_grad(<TensorImpl>tensor) for tensor in call.inputs]) if call.saved else ()
+    return 0
+
+
+cdef list tensors_of_node(list results):
+    """Return the tensors that the first node of some results keeps."""
+    cdef TensorImpl tensor
+    cdef list saved = []
+    for tensor in results:
+        if tensor.node is not None:
+            tensors_among((tensor.node.saved0, tensor.node.saved1, tensor.node.saved2, tensor.node.result, tensor.node.params), saved)
+            break
+    return saved
+
+
+cdef object noted_call(object function, tuple arguments, dict keywords):
+    """Call a function, and note the call if it looks at values."""
+    frame = begin_call(arguments, keywords) if is_noting() else None
+    result = function(*arguments, **keywords)
+    if frame is not None:
+        end_call(frame, function, result)
+    return result
+
+
+cdef tuple place_for(Notes notes, TensorImpl tensor, bint reads, bint writes):
+    """Return the slot and the offset of a tensor, and whether a call writes there."""
+    cdef Place place
+    notes.add_place(&place, tensor, new_address(tensor), reads, writes)
+    return place.slot, place.offset, writes

@@ -8,6 +8,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.history cimport attach, connect, edge, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.notes cimport noted_call
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, RESULT, Node, finish_node_type
 from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
@@ -16,6 +17,7 @@ from cygrad._core.memory.sizes cimport parse_sizes, sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_opaque, cg_loops_of
+from cygrad._kernels.programs.settings cimport noted
 
 cdef extern from "Python.h":
     object PyObject_Call(object function, object arguments, PyObject* keywords)
@@ -212,7 +214,7 @@ cdef class RuleNode(Node):
                     argument = argument.conj_physical()
             Py_INCREF(argument)
             PyTuple_SET_ITEM(arguments, position, argument)
-        return PyObject_Call(function, arguments, NULL)
+        return PyObject_Call(function, arguments, NULL) if not noted else noted_call(function, arguments, {})
 
     cdef bint arrived_complex(self, PyObject** grads) noexcept:
         """Say whether the results were complex; the absolute value of something is not."""

@@ -8,10 +8,12 @@ from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from cygrad._core.graph.launches cimport MAX_TENSORS, Launch
+from cygrad._core.graph.launches cimport Launch
 from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.programs.checking cimport count_kernel
+from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 
 cdef enum:
     VECTOR = 64
@@ -34,17 +36,10 @@ cdef struct Shadow:
 
 cdef void find_ends(TensorImpl tensor, char* data, Region* region) noexcept:
     """Write the first byte of a tensor's elements and the end of them."""
-    cdef intptr_t itemsize = cg_itemsize[tensor.dtype_nr], reach
-    cdef int d
-    region.first, region.end, region.other = data, data + itemsize, NULL
-    for d in range(tensor.ndim):
-        reach = (tensor.sizes[d] - 1) * tensor.strides[d] * itemsize
-        if reach > 0:
-            region.end += reach
-        else:
-            region.first += reach
-    if not tensor.count:
-        region.end = region.first = data
+    cdef intptr_t first = 0, end = 0
+    if tensor.count:
+        bytes_between(tensor.ndim, tensor.sizes, tensor.strides, cg_itemsize[tensor.dtype_nr], &first, &end)
+    region.first, region.end, region.other = data + first, data + end, NULL
 
 
 cdef void add_region(Shadow* shadow, const Region* region) noexcept:

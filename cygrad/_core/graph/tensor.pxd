@@ -8,11 +8,12 @@ Plain tensors are not tracked by the garbage collector unless they may be part o
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.node cimport Node
+from cygrad._core.memory.looks cimport note_look
 from cygrad._core.memory.storage cimport Storage, settle, settle_value
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.programs.settings cimport noted
 
 cdef enum:
     REQUIRES_GRAD = 1       # a leaf that gathers its gradient, or a result with history
@@ -74,12 +75,14 @@ cdef inline char* value_address(TensorImpl tensor) noexcept:
 
 cdef inline const char* look_address(TensorImpl tensor) noexcept:
     """Return where the first element is: for code that decides by the values, which no kernel computes from."""
-    settings.looks += 1
+    if noted:
+        note_look("its values were read")
     return value_address(tensor)
 
 cdef inline char* export_address(TensorImpl tensor) noexcept:
     """Return where the first element is: for other libraries, which read and write there when they like (see `expose`)."""
-    settings.looks += 1
+    if noted:
+        note_look("its memory was given to NumPy or another library")
     return address(tensor)
 
 cdef inline char* new_address(TensorImpl tensor) noexcept:

@@ -8,12 +8,15 @@ from libc.stdlib cimport free, malloc
 from cygrad._core.graph.history cimport gradient_edge, refresh
 from cygrad._core.graph.modes cimport cg_overrides_off, grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of
+from cygrad._core.graph.notes cimport note_gradient
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
+from cygrad._core.memory.looks cimport note_look
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, new_size, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_itemsize
+from cygrad._kernels.programs.settings cimport noted
 
 import sys
 import warnings
@@ -255,6 +258,8 @@ cdef bint has_own_memory(TensorImpl tensor) noexcept:
 
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:
     """Lay a tensor over other memory, as `source` is; saved values of it count as changed."""
+    if noted:
+        note_look("it was given other memory")
     storage.version = tensor.storage.version + 1 if storage is tensor.storage else visible_version(tensor.storage.version) + 1
     tensor.flags &= ~<unsigned>CONTIGUOUS
     stay_inference(tensor, source)
@@ -347,7 +352,8 @@ cdef class TensorImpl:
         """Return the address of the first element."""
         refuse_batched(self, "data_ptr()")
         expose(self.storage)
-        settings.looks += 1
+        if noted:
+            note_look("its address was asked for")
         return place_of(self) if self.count else 0
 
     def is_contiguous(self, *, memory_format=None):
@@ -464,6 +470,8 @@ cdef class TensorImpl:
     def grad(self, value):
         cdef TensorImpl gradient
         refuse_batched(self, "setting .grad")
+        if noted:
+            note_gradient(self)
         if value is None:
             self.gradient = None
             return
@@ -485,6 +493,8 @@ cdef class TensorImpl:
 
     @grad.deleter
     def grad(self):
+        if noted:
+            note_gradient(self)
         self.gradient = None
 
     @property

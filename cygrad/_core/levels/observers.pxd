@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 
 from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.tensor cimport overriding, special_active
+from cygrad._kernels.programs.settings cimport noting_threads
 
 cdef enum Kind:         # names are in `profiling.recorder`
     OPERATOR = 0        # a public operator
@@ -30,8 +31,8 @@ cdef class Observer:
 cdef int profiling_threads      # that are observed; while there are none, no thread looks for its observer
 
 cdef inline bint special_tensors() noexcept:
-    """Say whether any tensor may be special: threads that are observed, and classes that override, have operators look, too."""
-    return special_active != 0 and special_active != profiling_threads + overriding
+    """Say whether any tensor may be special: threads that are observed or noted, and classes that override, have operators look, too."""
+    return special_active != 0 and special_active != profiling_threads + overriding + noting_threads
 
 cdef bint is_profiling() noexcept
 cdef bint observes_operands() noexcept

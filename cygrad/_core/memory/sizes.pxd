@@ -20,6 +20,8 @@ cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) exc
 cdef intptr_t bytes_needed(int ndim, const intptr_t* sizes, const intptr_t* strides, intptr_t offset, intptr_t itemsize) except -1
 cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intptr_t itemsize, int ndim, const intptr_t* sizes,
                       const intptr_t* strides) noexcept
+cdef void bytes_between(int ndim, const intptr_t* sizes, const intptr_t* strides, intptr_t itemsize, intptr_t* first,
+                        intptr_t* end) noexcept
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes)
 cdef object new_size(int ndim, const intptr_t* sizes)
 

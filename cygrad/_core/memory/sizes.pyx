@@ -215,6 +215,20 @@ cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intpt
             and last <= memory + nbytes - data - itemsize)
 
 
+cdef void bytes_between(int ndim, const intptr_t* sizes, const intptr_t* strides, intptr_t itemsize, intptr_t* first,
+                        intptr_t* end) noexcept:
+    """Write where the elements of a layout begin and end, from its first element; strides may be negative."""
+    cdef intptr_t reach
+    cdef int d
+    first[0], end[0] = 0, itemsize
+    for d in range(ndim):
+        reach = (sizes[d] - 1) * strides[d] * itemsize
+        if reach > 0:
+            end[0] += reach
+        else:
+            first[0] += reach
+
+
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes):
     cdef tuple items = PyTuple_New(ndim)
     cdef object size

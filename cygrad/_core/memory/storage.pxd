@@ -42,6 +42,7 @@ cdef class Storage:
     cdef int marks          # pending programs that compute the memory (at most one) or read it
     cdef PyObject* program  # that computes it, else NULL
     cdef int slot           # its place in that program
+    cdef unsigned long long note    # of memory made while notes are taken: their number, and its slot (graph.notes)
     cdef int counters       # besides its own that count changes of the memory: living borrowers of an owner; 1 of a borrower
     cdef void* writes       # of an owner: where and when its memory was written under several counters (writes.pxd), or NULL
     cdef cg_small small     # SMALL bytes and the padding
@@ -57,6 +58,7 @@ cdef inline void settle_value(Storage storage) noexcept:
         upward.run_pending(storage, False)
 
 cdef void settle_all() noexcept
+cdef unsigned long long* noting_number() noexcept       # of the notes that this thread takes; 0: none
 
 # Code that gives away an address calls this before, and may take it back.
 cdef void expose(Storage storage) noexcept

@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport free
 
 from cygrad._core.memory.upward cimport upward
+from cygrad._kernels.programs.settings cimport noted
 from cygrad._kernels.system.allocator cimport allocate, allocation_should_fail, count_live, release
 
 from cygrad.ops.dtypes import COMPLEX_OF, DTYPES, NUMBER
@@ -17,6 +18,13 @@ cdef extern from "system/poison.h":
     void cg_poison(const void* start, size_t size) noexcept
     void cg_unpoison(const void* start, size_t size) noexcept
 
+
+cdef extern from *:
+    """
+    static __thread unsigned long long cg_noting_number;
+    static unsigned long long *cg_noting_number_place(void) { return &cg_noting_number; }
+    """
+    unsigned long long* cg_noting_number_place() noexcept
 
 cdef extern from "memory/type_slots.h":
     void cg_refuse_new(type kind) noexcept
@@ -168,6 +176,10 @@ cdef class Storage:
     """The memory behind one or more tensors."""
 
 
+cdef unsigned long long* noting_number() noexcept:
+    return cg_noting_number_place()
+
+
 cdef void settle_all() noexcept:
     """Run all pending programs."""
     upward.run_pending(None, True)
@@ -209,6 +221,8 @@ cg_refuse_new(DType)
 cdef Storage new_storage(size_t nbytes):
     cdef Storage storage = Storage.__new__(Storage)
     storage.nbytes = nbytes
+    if noted:
+        storage.note = noting_number()[0]
     if nbytes <= SMALL:
         if allocation_should_fail():
             raise out_of_memory(nbytes)
@@ -235,6 +249,7 @@ cdef Storage storage_of_buffer(object view):
     cdef Storage storage = Storage.__new__(Storage)
     cdef Py_buffer* buffer = PyMemoryView_GET_BUFFER(view)
     storage.owner = view
+    storage.note = noting_number()[0]
     storage.data = <char*>buffer.buf
     storage.nbytes = buffer.len
     storage.readonly = buffer.readonly

@@ -10,7 +10,7 @@ from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from cygrad._core.graph.constants cimport tensor_of_number
+from cygrad._core.graph.constants cimport move, tensor_of_number
 from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
@@ -22,6 +22,7 @@ from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX128, CG_FLOAT64, CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast,
                                                   cg_complex, cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_is_integer,
                                                   cg_itemsize, cg_kind, cg_promotion, cg_rank, copy)
+from cygrad._kernels.programs.settings cimport noted
 
 from cygrad.ops.dtypes import DTYPES, refused_promotion
 
@@ -561,9 +562,12 @@ cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) e
                            f"{list(sizes_tuple(target.ndim, target.sizes))}")
     if overlaps(target, source):
         source = copy_of(source, source.dtype_nr)
+    if noted and target.flags & source.flags & CONTIGUOUS and target.dtype_nr == source.dtype_nr and target.count == source.count:
+        return move(target, source)
     describe_operand(&elements.source, source, source.dtype_nr, elements.ndim)
     describe_operand(&elements.target, target, target.dtype_nr, elements.ndim)
     begin_launch(&launch, "copy", run_copy, &elements, sizeof(elements))
+    launch.safe = True
     add_input(&launch, source)
     add_output(&launch, target)
     run_launch(&launch, release_gil and target.count >= RELEASE_GIL)

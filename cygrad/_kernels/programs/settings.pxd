@@ -10,7 +10,8 @@ cdef Mode mode
 cdef intptr_t large     # elements of an array from which memory counts more than calls
 cdef bint fuses         # results may be pending, and formulas are fused
 cdef bint noted         # each kernel is noted or checked, and takes no short cut
-cdef long long looks    # how often values were looked at, or memory was given away
+
+cdef int noting_threads
 
 # One thread more, or less, notes its kernels.
 cdef void count_noting(int change) noexcept

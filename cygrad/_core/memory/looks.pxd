@@ -1,0 +1,9 @@
+"""Looks: code that reads values by itself, or gives memory away, where this thread takes notes (graph.notes). They make notes useless."""
+
+cdef class Looks:
+    cdef readonly long long count
+    cdef readonly str reason        # of the first one
+    cdef readonly object line       # where that was, outside of the package: (file, line), or None
+
+cdef Looks exchange_looks(Looks looks)      # have the looks of this thread counted there, and return where they were
+cdef void note_look(str reason) noexcept

@@ -1,0 +1,7 @@
+class Looks:
+    count: int
+    reason: str | None
+    line: tuple[str, int] | None
+
+def look(reason: str) -> None: ...
+def line_of_caller() -> tuple[str, int] | None: ...

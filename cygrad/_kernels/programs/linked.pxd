@@ -1,0 +1,49 @@
+"""Linked programs: steps whose operands are places relative to bases, so that threads share one program, each with bases of its own.
+
+There are no tensors here, and no GIL is held.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_loop, cg_number
+from cygrad._kernels.programs.kernel cimport kernel_function
+
+cdef enum LinkedKind:
+    LOOP            # one loop over dense operands
+    KERNEL
+    OUTCOME         # a kernel whose result must be the one that was noted
+    PYTHON          # no kernel: the caller runs it
+
+cdef enum:
+    STEPS_BETWEEN_SIGNALS = 64
+
+# One loop over dense operands of one shape, of which one may be a number.
+cdef struct Loop:
+    cg_loop loop
+    intptr_t n
+    intptr_t strides[2]
+    int number_at           # which operand is a number; -1: none
+    cg_number number
+    cg_number params[MAX_PARAMS]
+
+cdef struct Address:
+    int base
+    intptr_t offset         # bytes
+
+cdef struct Kernel:
+    kernel_function run
+    void* arguments
+    size_t argument_bytes   # 0: the kernel does not change them
+    int first, count        # its addresses
+    int outcome
+
+cdef struct LinkedStep:     # 32 bytes, so that long programs stay in the caches
+    void* content           # a Loop, which many steps may share, or a Kernel
+    int offsets[3]          # of the operands of a loop
+    unsigned short bases[3]
+    unsigned char kind, count
+
+cdef int run_loop(void* arguments, char** data) noexcept nogil
+# Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. `scratch` has room
+# for the arguments of a step.
+cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
+                           void* scratch) noexcept nogil

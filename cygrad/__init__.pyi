@@ -51,6 +51,7 @@ from cygrad.autograd.grad_mode import inference_mode as inference_mode
 from cygrad.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from cygrad.autograd.grad_mode import no_grad as no_grad
 from cygrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from cygrad.compiling.compiled import compile as compile
 from cygrad.config import show_config as show_config
 from cygrad.data.creation import arange as arange
 from cygrad.data.creation import as_tensor as as_tensor

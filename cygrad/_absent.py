@@ -30,7 +30,7 @@ TOPICS = (
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
     Topic("probability distributions", r"distributions", "write the logarithm of the density with operators, "
           "as docs/densities.md does; cygrad.random draws samples"),
-    Topic("compiler", r"compile\w*|compiler|jit|fx|library|Script\w+|cond|while_loop",
+    Topic("compiler", r"compiled\w+|compiler|jit|fx|library|Script\w+|cond|while_loop",
           "operators run eagerly; large recorded results fuse by themselves"),
     Topic("distributed", r"distributed|futures?|multiprocessing",
           "pass x.detach().numpy() to mpi4py; docs/clusters.md has threads and launchers"),

@@ -31,6 +31,7 @@ LAYERS = (
     ("cygrad.utils",),
     ("cygrad.checkpoint", "cygrad.optimize"),
     ("cygrad.func",),
+    ("cygrad.compiling",),
     ("cygrad.autograd",),
     (),
     ("cygrad._core",),

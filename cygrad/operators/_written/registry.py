@@ -531,6 +531,8 @@ OTHERS: dict[str, str] = {
         "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
     "cygrad.autograd.grad_mode":
         "enable_grad inference_mode is_inference_mode_enabled no_grad set_grad_enabled",
+    "cygrad.compiling.compiled":
+        "compile",
     "cygrad.data.limits":
         "can_cast finfo iinfo promote_types result_type",
     "cygrad.data.spaced":

@@ -1,0 +1,102 @@
+"""The node of a captured function, and its calls: the backward part of the program turns gradients of results into gradients of inputs."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from cygrad._core.capture.replay cimport FIRST_INPUT, Replay
+from cygrad._core.graph.history cimport attach, connect, edge
+from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
+from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
+from cygrad._core.graph.notes cimport is_noting
+from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TENSOR_TRACKED, TensorImpl, count_change, empty_like, shallow_copy
+from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.levels.observers cimport is_profiling, profiling_threads
+from cygrad._core.memory.storage cimport version_of
+from cygrad._core.operands.operands cimport copy_into
+
+from cygrad._core.levels.level import innermost_level
+
+
+cdef class CompiledNode(Node):
+    """A call of a captured function. `saved0` is a tuple: (program, inputs, their versions, results, their versions, storages, rerun)."""
+
+    cdef str node_name(self):
+        return "CompiledFunctionBackward"
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef Replay replay
+        cdef TensorImpl tensor
+        cdef list gradients, computed
+        cdef int k, output_nr, number
+        cdef bint missing = False, any_arrived = False
+        if self.flags & NODE_RELEASED or self.saved0 is None:
+            raise released_error()
+        replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
+        gradients = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
+        for gradient in gradients:
+            missing, any_arrived = missing or gradient is None, any_arrived or gradient is not None
+        if not any_arrived:
+            return 0
+        for k in replay.reads_back:
+            number = k - FIRST_INPUT
+            if 0 <= number < len(inputs):
+                tensor = inputs[number]
+                if version_of(tensor.storage) != input_versions[number]:
+                    check_version(tensor, input_versions[number], tensor.node, self)
+        for number, tensor, version in zip(replay.result_bases, outputs, output_versions):
+            if number in replay.reads_back and version_of((<TensorImpl>tensor).storage) != version:
+                check_version(tensor, version, self, self)
+        if grad_mode()[0] or missing:
+            computed = rerun(inputs, gradients, bool(grad_mode()[0]))
+        else:
+            computed = replay.run_backward(list(inputs), state, [weight_of(gradient) for gradient in gradients])
+        for k in range(self.edges):
+            if edge(self, k, &output_nr) is not None and computed[k] is not None:
+                gradient = computed[k]
+                Py_INCREF(gradient)
+                results[k] = <PyObject*>gradient
+        return 0
+
+
+finish_node_type(CompiledNode)
+
+
+cdef TensorImpl weight_of(TensorImpl gradient):
+    """Return a gradient as the program has noted it: row-major, in memory with padding."""
+    if gradient.flags & CONTIGUOUS and gradient.storage.padded:
+        return gradient
+    cdef TensorImpl copy = empty_like(gradient, gradient.dtype_nr)
+    copy_into(copy, gradient)
+    return copy
+
+
+def may_replay():
+    """Say whether only the results of calls are seen: there is no profile, anomaly mode, hook, transform or capture in this thread."""
+    return not (is_noting() or anomaly_mode or cg_function_modes or profiling_threads and is_profiling()
+                or hook_pairs and packs_by_default() or innermost_level() is not None)
+
+
+def replayed(Replay replay not None, list inputs not None, tuple differentiable not None, object rerun):
+    """Return the results of a program for inputs, recorded where `differentiable` has numbers of inputs."""
+    cdef list state = [], results = replay.run_forward(inputs, state)
+    cdef CompiledNode node
+    cdef TensorImpl tensor
+    cdef int k
+    cdef bint tracked = False
+    for number in replay.written:
+        count_change(<TensorImpl>inputs[number])
+    if not differentiable or not grad_mode()[0]:
+        return results
+    node = CompiledNode.__new__(CompiledNode)
+    init_node(node, len(replay.recorded))
+    for k, number in enumerate(differentiable):
+        connect(node, k, inputs[number])
+        tracked = tracked or (<TensorImpl>inputs[number]).flags & TENSOR_TRACKED != 0
+    outputs = tuple([shallow_copy(<TensorImpl>results[number]) for number in replay.recorded])
+    node.saved0 = (replay, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), outputs,
+                   tuple([version_of((<TensorImpl>tensor).storage) for tensor in outputs]), state, rerun)
+    for k, number in enumerate(replay.recorded):
+        attach(results[number], node, k)
+    if tracked:
+        track_reachable(node)
+    return results

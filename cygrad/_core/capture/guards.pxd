@@ -1,0 +1,25 @@
+"""Guards: values outside of a function that its code can name; a captured program holds while they are as they were."""
+from cygrad._core.graph.tensor cimport TensorImpl
+
+cdef enum GuardRole:
+    ABSENT          # there is no such value
+    IDENTICAL       # it is this object
+    PLAIN           # it has this value
+    TENSOR          # a tensor of this kind: an input of the program
+    LENGTH          # of a container
+    CONTENT         # an array of NumPy's with these bytes
+
+cdef enum GuardSource:
+    KEY             # holder[name] of a dict
+    ITEM            # of a list or tuple
+    CELL            # of a closure
+    ATTRIBUTE
+    CLASS_KEY       # in the dict of a class
+    SIZE
+    GRADIENT        # of a tensor among the inputs: `holder` is its number
+
+cdef class Guard:
+    cdef readonly int source, role
+    cdef readonly object holder, name, value
+    cdef object current(self, list tensors)
+    cdef bint holds(self, list tensors) except -1

@@ -1,0 +1,107 @@
+"""Guards (see guards.pxd for the contract)."""
+cimport cython
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.object cimport PyObject, PyObject_GenericGetAttr
+
+from cygrad._core.capture.signature cimport is_plain_value, kind_of, plain_kind
+from cygrad._core.graph.tensor cimport TensorImpl
+
+from numpy import ndarray
+
+from cygrad._core.capture.replay import Uncapturable
+
+cdef extern from "Python.h":
+    PyObject* PyCell_GET(object cell)
+
+cdef object MISSING = object()
+
+cdef enum:
+    MOST_BYTES = 1 << 16    # of an array that is compared at each call
+
+
+cdef object content_of(object array):
+    """Return a key of the numbers of an array, which change in place."""
+    if array.nbytes > MOST_BYTES or array.dtype.hasobject:
+        raise Uncapturable(f"its code names an array of {array.nbytes} bytes, which may change between calls: make a tensor of it before")
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+@cython.final
+@cython.binding(False)
+cdef class Guard:
+    """A place that code can name, and the value that must be there."""
+
+    def __cinit__(self, int source, object holder, object name, object value=MISSING):
+        self.source, self.holder, self.name = source, holder, name
+        if source == SIZE:
+            self.role, self.value = LENGTH, len(holder)
+            return
+        if value is MISSING:
+            value = self.current([])
+        if value is MISSING:
+            self.role = ABSENT
+        elif isinstance(value, TensorImpl):
+            self.role, self.value = TENSOR, kind_of(value)
+        elif is_plain_value(value):
+            self.role, self.value = PLAIN, value
+        elif isinstance(value, ndarray):
+            self.role, self.value = CONTENT, content_of(value)
+        else:
+            self.role, self.value = IDENTICAL, value
+
+    def __repr__(self):
+        names = {KEY: "{name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}", CLASS_KEY: "{holder.__name__}.{name}",
+                 SIZE: "the length of a {kind}", GRADIENT: "the gradient of a tensor"}
+        return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
+
+    cdef object current(self, list tensors):
+        cdef PyObject* item
+        if self.source == KEY:
+            item = PyDict_GetItemWithError(self.holder, self.name)
+            return MISSING if item is NULL else <object>item
+        if self.source == CELL:
+            item = PyCell_GET(self.holder)
+            return MISSING if item is NULL else <object>item
+        if self.source == ITEM:
+            return self.holder[self.name] if self.name < len(self.holder) else MISSING
+        if self.source == GRADIENT:
+            return (<TensorImpl>tensors[self.holder]).gradient
+        if self.source == CLASS_KEY:
+            return self.holder.__dict__.get(self.name, MISSING)
+        try:
+            return PyObject_GenericGetAttr(self.holder, self.name)
+        except AttributeError:
+            return MISSING
+
+    def value_now(self):
+        """Return the value that is there; None for an absent one."""
+        value = self.current([])
+        return None if value is MISSING else value
+
+    cdef bint holds(self, list tensors) except -1:
+        """Return True if the value is as it was; a tensor is appended to the inputs."""
+        cdef object value
+        if self.role == LENGTH:
+            return len(self.holder) == self.value
+        value = self.current(tensors)
+        if self.role == IDENTICAL:
+            return value is self.value
+        if self.role == CONTENT:
+            return isinstance(value, ndarray) and content_of(value) == self.value
+        if self.role == PLAIN:
+            return value is self.value or is_plain_value(value) and plain_kind(value) == plain_kind(self.value)
+        if self.role == ABSENT:
+            return value is MISSING
+        if not isinstance(value, TensorImpl) or kind_of(value) != self.value:
+            return False
+        tensors.append(value)
+        return True
+
+
+def first_broken(list guards not None, list tensors not None):
+    """Return the first guard that does not hold, or None; the tensors that guards name are appended to `tensors`."""
+    cdef Guard guard
+    for guard in guards:
+        if not guard.holds(tensors):
+            return guard
+    return None

@@ -1,0 +1,74 @@
+"""A captured program: linked steps of notes, the plan of its memory, and its replays.
+
+The forward part makes results, the backward part gradients, from the gradients of the results. Bases of a replay: an arena for values that
+die in a part, residuals that the backward part reads, constants, then one for each input and each result with memory of its own.
+A replay gives up before anything that others see has changed: where a decision has another outcome, a call other results, or memory is
+missing. Threads may run one program side by side.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.notes cimport Call, Note, Notes
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.storage cimport Storage
+from cygrad._kernels.programs.linked cimport Address, Kernel, LinkedStep
+
+cdef enum:
+    ARENA = 0
+    RESIDUALS = 1
+    CONSTANTS = 2
+    FIRST_INPUT = 3
+
+cdef enum ResultKind:
+    MADE            # in memory of its own
+    SAME            # an input itself
+    VIEW_OF_INPUT
+
+cdef class Layout:
+    """The place of a tensor: a base, bytes from there, and geometry."""
+    cdef int kind
+    cdef int base, dtype, ndim
+    cdef intptr_t offset
+    cdef intptr_t[16] dims      # sizes, then strides
+    cdef tuple many_sizes, many_strides
+
+cdef class Part:
+    """The forward or the backward part of a program."""
+    cdef Py_ssize_t first, end          # steps
+    cdef size_t arena_bytes
+    cdef list results                   # of Layout or None
+    cdef list arenas                    # free ones, of small programs
+    cdef list writes                    # (number of an input, first byte, end): memory that others see
+    cdef bint restores                  # a step after the first such write may fail
+
+cdef class Replay:
+    cdef Notes notes                    # which own the arguments of kernels
+    cdef LinkedStep* steps
+    cdef Kernel* kernels
+    cdef Address* addresses
+    cdef int address_count
+    cdef int inputs                     # of the forward part; the gradients of results are further ones
+    cdef int bases
+    cdef list sizes                     # bytes of the bases behind the inputs
+    cdef size_t residual_bytes, scratch_bytes
+    cdef Storage constants
+    cdef Part forward_part, backward_part
+    cdef list calls
+    cdef readonly tuple reads_back      # bases that the backward part reads
+    cdef readonly tuple written         # numbers of the inputs that the forward part writes
+    cdef readonly tuple recorded        # numbers of the results that require gradients
+    cdef readonly tuple result_bases    # of these
+    cdef int plan(self, list inputs, list results, list back) except -1
+    cdef list slots_of(self, Py_ssize_t k)
+    cdef tuple base_of_outside(self, int number, list inputs)
+    cdef int place_constants(self, list bases) except -1
+    cdef Layout place_result(self, TensorImpl tensor, list inputs, list bases)
+    cdef int place_rest(self, list bases, list first, list last, list used) except -1
+    cdef int link(self, list bases) except -1
+    cdef bint link_loop(self, Note* note, LinkedStep* step, list bases) except -1
+    cdef int lay_out(self, Call call, list bases) except -1
+    cdef int find_writes(self, Part part, list bases) except -1
+    cdef list results_of(self, Part part, list inputs, list storages, bint is_backward)
+    cdef int run_call(self, Call call, list storages, char** pointers) except -1
+    cdef list run_forward(self, list inputs, list state)
+    cdef list run_backward(self, list inputs, list state, list gradients)
+    cdef int run(self, Part part, list storages, char** pointers) except -1

@@ -1,0 +1,571 @@
+# cython: cdivision=True
+"""Captured programs (see replay.pxd for the contract)."""
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.limits cimport INT_MAX
+from libc.stdint cimport intptr_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.notes cimport CALL, CONSTANT, Call, DECISION, Note, Notes, OUTSIDE, Slot, tensors_of_node
+from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset, needs_grad, new_tensor
+from cygrad._core.memory.sizes cimport bytes_between, sizes_tuple
+from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
+from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.programs.linked cimport (KERNEL, LOOP, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, Address, Kernel, LinkedStep,
+                                              run_linked,
+                                              run_loop)
+
+from cygrad._core.operands.strided import as_strided
+
+cdef enum:
+    LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
+    LEAST_ARENA = 4096          # so that it begins at a cache line
+    KEPT_ARENA = 1 << 20        # larger ones are given back after a call
+    STEPS_WITHOUT_GIL = 200
+    BYTES_WITHOUT_GIL = 1 << 18
+
+
+class Uncapturable(Exception):
+    """The notes of a function are no program: why, and where."""
+
+
+class GaveUp(Exception):
+    """A replay gave up, and has changed nothing."""
+
+
+# ----- Layouts -----
+cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset):
+    cdef Layout layout = Layout.__new__(Layout)
+    cdef int d
+    layout.kind, layout.base, layout.offset, layout.dtype, layout.ndim = kind, base, offset, tensor.dtype_nr, tensor.ndim
+    if tensor.ndim <= 8:
+        for d in range(tensor.ndim):
+            layout.dims[d], layout.dims[8 + d] = tensor.sizes[d], tensor.strides[d]
+    else:
+        layout.many_sizes, layout.many_strides = sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides)
+    return layout
+
+
+cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start):
+    """Return a tensor of a layout whose base begins at a byte of a storage."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d
+    if layout.ndim <= 8:
+        return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, layout.dims, &layout.dims[8])
+    for d in range(layout.ndim):
+        sizes[d], strides[d] = layout.many_sizes[d], layout.many_strides[d]
+    return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, sizes, strides)
+
+
+cdef bint suits(Layout layout, TensorImpl tensor) noexcept:
+    """Return True if a tensor has the dtype and the sizes of a layout."""
+    cdef int d
+    if tensor.dtype_nr != layout.dtype or tensor.ndim != layout.ndim:
+        return False
+    for d in range(tensor.ndim):
+        if tensor.sizes[d] != (layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]):
+            return False
+    return True
+
+
+# ----- Memory -----
+cdef int share_arguments(Note* note, dict known) except -1:
+    """Give equal arguments of steps that do not change them one place."""
+    cdef bytes content = (<const char*>note.arguments)[:note.argument_bytes]
+    cdef size_t place = known.setdefault(content, <size_t>note.arguments)
+    if place != <size_t>note.arguments:
+        free(note.arguments)
+        note.arguments, note.borrowed = <void*>place, True
+    return 0
+
+
+cdef size_t rounded(size_t nbytes) noexcept:
+    return (nbytes + LINE - 1) // LINE * LINE + LINE
+
+
+@cython.final
+cdef class Room:
+    """Memory that is given out and taken back by size."""
+    cdef size_t top
+    cdef dict free
+
+    cdef intptr_t take(self, size_t nbytes):
+        cdef size_t size = rounded(nbytes)
+        cdef list places = self.free.get(size)
+        if places:
+            return places.pop()
+        self.top += size
+        return self.top - size
+
+    cdef int give(self, size_t nbytes, intptr_t place) except -1:
+        self.free.setdefault(rounded(nbytes), []).append(place)
+        return 0
+
+
+cdef Room new_room():
+    cdef Room room = Room.__new__(Room)
+    room.free = {}
+    return room
+
+
+@cython.final
+cdef class Part:
+    pass
+
+
+@cython.final
+@cython.binding(False)
+cdef class Replay:
+    """A program of notes, from the tensors of its inputs to its results.
+
+    `inputs`: the tensors from outside; `results`: tensors; `gradients`: of the results, from which the backward part, the notes from number
+    `split` on, makes `back`, tensors or None.
+    """
+
+    def __cinit__(self, Notes notes not None, list inputs, list results, Py_ssize_t split, list gradients, list back):
+        self.notes, self.calls = notes, notes.calls
+        self.inputs = <int>len(inputs)
+        self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)
+        self.forward_part.first, self.forward_part.end = 0, split
+        self.backward_part.first, self.backward_part.end = split, notes.count
+        self.forward_part.arenas, self.backward_part.arenas, self.sizes = [], [], []
+        self.plan(inputs + gradients, results, back)
+
+    def __dealloc__(self):
+        free(self.steps)
+        free(self.kernels)
+        free(self.addresses)
+
+    def __len__(self):
+        """The number of steps."""
+        return self.notes.count
+
+    def steps_by_name(self):
+        """Return how many steps of each kernel there are: (name, whether it is a loop of the executor) -> number."""
+        counts = {}
+        for k in range(self.notes.count):
+            key = self.notes.notes[k].name.decode(), self.steps[k].kind == LOOP
+            counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    @property
+    def fails_after_call(self):
+        """Whether a call, which may draw random numbers, comes before a step that may give the replay up."""
+        calls = [k for k in range(self.forward_part.end) if self.notes.notes[k].kind == CALL]
+        return bool(calls) and any([self.notes.notes[k].kind != 0 for k in range(calls[0] + 1, self.forward_part.end)])
+
+    # ----- The plan -----
+    cdef int plan(self, list inputs, list results, list back) except -1:
+        cdef Notes notes = self.notes
+        cdef int number, k
+        cdef list bases = [None] * notes.slot_count         # of each slot: (base, offset of its first byte)
+        cdef list first = [-1] * notes.slot_count, last = [-1] * notes.slot_count
+        cdef list used = [self.slots_of(k) for k in range(notes.count)]
+        cdef Py_ssize_t split = self.forward_part.end
+        if notes.failed:
+            raise Uncapturable("there was no memory to note it")
+        self.bases = FIRST_INPUT + <int>len(inputs)
+        for k in range(notes.count):
+            for number in used[k]:
+                if first[number] < 0:
+                    first[number] = k
+                last[number] = k
+        for number in range(notes.slot_count):
+            if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
+                bases[number] = self.base_of_outside(number, inputs)
+        self.place_constants(bases)
+        self.forward_part.results = [self.place_result(tensor, inputs, bases) for tensor in results]
+        self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs, bases) for tensor in back]
+        self.place_rest(bases, first, last, used)
+        self.link(bases)
+        for part in (self.forward_part, self.backward_part):
+            self.find_writes(part, bases)
+        self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
+        self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
+                               and (<Layout>self.forward_part.results[k]).kind == MADE])
+        self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.recorded])
+        self.reads_back = tuple(sorted({bases[number][0] for k in range(split, notes.count) for number in used[k]}))
+        return 0
+
+    cdef list slots_of(self, Py_ssize_t k):
+        """Return the slots that a step touches."""
+        cdef Note* note = &self.notes.notes[k]
+        cdef int j
+        if note.kind == CALL:
+            return [place[0] for place in (<Call>self.calls[note.outcome]).places]
+        return [note.places[j].slot for j in range(note.count)]
+
+    cdef tuple base_of_outside(self, int number, list inputs):
+        """Return the base of memory that was there before: of an input in which all lies that steps touch."""
+        cdef Slot* slot = &self.notes.slots[number]
+        cdef Storage storage = self.notes.outside[number]
+        cdef TensorImpl tensor
+        cdef intptr_t first, end, offset, reached = slot.first
+        cdef list parts = []
+        cdef int k
+        if slot.first >= slot.end:
+            return CONSTANTS, 0         # no element is touched
+        for k, tensor in enumerate(inputs):
+            if owner_of(tensor.storage) is storage and tensor.count:
+                offset = byte_offset(tensor)
+                bytes_between(tensor.ndim, tensor.sizes, tensor.strides, cg_itemsize[tensor.dtype_nr], &first, &end)
+                parts.append((offset + first, offset + end, FIRST_INPUT + k, -offset))
+        for first, end, _, _ in sorted(parts):
+            if first <= reached:
+                reached = max(reached, end)
+        if parts and reached >= slot.end:
+            return parts[0][2], parts[0][3]     # the others lie there as they do now: that is guarded
+        raise Uncapturable("it reads more of a tensor's memory than the tensor that it names" if parts else
+                           "it reads a tensor that is neither an argument nor found by a name that its code uses: give it as an argument")
+
+    cdef int place_constants(self, list bases) except -1:
+        cdef Room room = new_room()
+        cdef int number
+        cdef bytes values
+        for number, values in self.notes.constants.items():
+            bases[number] = CONSTANTS, room.take(len(values))
+        self.constants = new_storage(max(room.top, <size_t>1))
+        for number, values in self.notes.constants.items():
+            memcpy(self.constants.data + <intptr_t>bases[number][1], <const char*>values, len(values))
+        return 0
+
+    cdef Layout place_result(self, TensorImpl tensor, list inputs, list bases):
+        """Return the layout of a result; one that a step has made gets a base of its own for its memory."""
+        cdef Storage storage = owner_of(tensor.storage)
+        cdef int number, k
+        cdef TensorImpl other
+        for k in range(len(inputs)):
+            if inputs[k] is tensor:
+                return layout_at(tensor, SAME, k, 0)
+        for k in range(len(inputs)):
+            other = inputs[k]
+            if owner_of(other.storage) is storage:
+                if other.dtype_nr != tensor.dtype_nr or other.storage is not tensor.storage:
+                    raise Uncapturable("a result is a view of an argument as another dtype, or by .data: return a copy, by .clone()")
+                return layout_at(tensor, VIEW_OF_INPUT, FIRST_INPUT + k, byte_offset(tensor) - byte_offset(other))
+        number = self.notes.number_of(storage)
+        if number < 0 and tensor.count == 0:
+            return layout_at(tensor, MADE, CONSTANTS, 0)
+        if number < 0 or not self.notes.slots[number].written and self.notes.slots[number].origin != CONSTANT:
+            raise Uncapturable("a result was not computed by its operators")
+        if bases[number] is None:
+            bases[number] = self.bases, 0
+            self.bases += 1
+            self.sizes.append(storage.nbytes)
+        return layout_at(tensor, MADE, bases[number][0], byte_offset(tensor) + bases[number][1])
+
+    cdef int place_rest(self, list bases, list first, list last, list used) except -1:
+        """Place the slots that die in a part in its arena, each where another one has died before, and residuals side by side."""
+        cdef Room residuals = new_room(), room
+        cdef Part part
+        cdef Py_ssize_t split = self.forward_part.end, k
+        cdef int number
+        cdef set mine = set()
+        for part in (self.forward_part, self.backward_part):
+            room = new_room()
+            for k in range(part.first, part.end):
+                for number in used[k]:
+                    if bases[number] is not None:
+                        continue
+                    if first[number] < split <= last[number]:
+                        bases[number] = RESIDUALS, residuals.take(self.notes.slots[number].nbytes)
+                    else:
+                        bases[number] = ARENA, room.take(self.notes.slots[number].nbytes)
+                        mine.add(number)
+                for number in used[k]:
+                    if last[number] == k and number in mine:
+                        mine.discard(number)
+                        room.give(self.notes.slots[number].nbytes, bases[number][1])
+            part.arena_bytes = max(room.top, <size_t>LEAST_ARENA)
+        self.residual_bytes = residuals.top
+        return 0
+
+    cdef int link(self, list bases) except -1:
+        """Make the steps: loops with their operands, the others with addresses apart."""
+        cdef Note* note
+        cdef LinkedStep* step
+        cdef Kernel* kernel
+        cdef Py_ssize_t k
+        cdef int j, count = 0
+        cdef dict loops = {}        # equal ones are one
+        for k in range(self.notes.count):
+            count += self.notes.notes[k].count
+        self.steps = <LinkedStep*>calloc(max(self.notes.count, 1), sizeof(LinkedStep))
+        self.kernels = <Kernel*>calloc(max(self.notes.count, 1), sizeof(Kernel))
+        self.addresses = <Address*>calloc(max(count, 1), sizeof(Address))
+        if self.steps is NULL or self.kernels is NULL or self.addresses is NULL:
+            raise MemoryError()
+        count = 0
+        for k in range(self.notes.count):
+            note, step = &self.notes.notes[k], &self.steps[k]
+            step.kind = PYTHON if note.kind == CALL else OUTCOME if note.kind == DECISION else KERNEL
+            if note.run is run_loop and self.link_loop(note, step, bases):
+                share_arguments(note, loops)
+                step.content = note.arguments
+                continue
+            kernel = &self.kernels[k]
+            step.content = kernel
+            kernel.run, kernel.arguments, kernel.argument_bytes = note.run, note.arguments, 0 if note.steady else note.argument_bytes
+            kernel.first, kernel.count, kernel.outcome = count, note.count, note.outcome
+            self.scratch_bytes = max(self.scratch_bytes, kernel.argument_bytes)
+            for j in range(note.count):
+                self.addresses[count].base = bases[note.places[j].slot][0]
+                self.addresses[count].offset = note.places[j].offset + <intptr_t>bases[note.places[j].slot][1]
+                count += 1
+        for call in self.calls:
+            self.lay_out(call, bases)
+        return 0
+
+    cdef bint link_loop(self, Note* note, LinkedStep* step, list bases) except -1:
+        """Link a loop; False where its places do not fit into the step."""
+        cdef intptr_t offset
+        cdef int j, base
+        for j in range(note.count):
+            base = bases[note.places[j].slot][0]
+            offset = note.places[j].offset + <intptr_t>bases[note.places[j].slot][1]
+            if base > 0xffff or not -INT_MAX <= offset <= INT_MAX:
+                return False
+            step.bases[j], step.offsets[j] = base, <int>offset
+        step.kind, step.count = LOOP, note.count
+        return True
+
+    cdef int lay_out(self, Call call, list bases) except -1:
+        """Replace the tensors of a call by their layouts: it keeps no memory."""
+        cdef list layouts = []
+        cdef TensorImpl tensor
+        for tensor, (slot, offset, _) in zip(call.inputs + call.outputs, call.places):
+            layouts.append(layout_at(tensor, MADE, bases[slot][0], offset + bases[slot][1]))
+        numbers = {id(tensor): k for k, tensor in enumerate(call.inputs)}
+        call.arguments, call.keywords = with_holes(call.arguments, numbers), with_holes(call.keywords, numbers)
+        call.result = None
+        call.layouts, call.argument_count = layouts, <int>len(call.inputs)
+        call.inputs = call.outputs = None
+        return 0
+
+    cdef int find_writes(self, Part part, list bases) except -1:
+        """Find the memory of inputs that a part writes, and whether a step behind the first such write may fail."""
+        cdef Note* note
+        cdef Slot* slot
+        cdef intptr_t offset
+        cdef dict written = {}
+        cdef Py_ssize_t k
+        cdef int j
+        for k in range(part.first, part.end):
+            note = &self.notes.notes[k]
+            if written and (not note.safe or note.kind != 0):
+                part.restores = True
+            if note.kind == CALL:
+                places = [(place[0], place[2]) for place in (<Call>self.calls[note.outcome]).places]
+            else:
+                places = [(note.places[j].slot, note.written >> j & 1) for j in range(note.count)]
+            for number, writes in places:
+                slot = &self.notes.slots[number]
+                if writes and slot.origin == OUTSIDE and slot.end > slot.first:
+                    offset = bases[number][1]
+                    written[number] = bases[number][0] - FIRST_INPUT, slot.first + offset, slot.end + offset
+        part.writes = [*written.values()]
+        return 0
+
+    # ----- Replays -----
+    cdef list run_forward(self, list inputs, list state):
+        """Return the results for other inputs; `state` gets the storages that the backward part needs."""
+        cdef TensorImpl tensor
+        cdef Storage storage
+        cdef char** pointers = <char**>malloc(self.bases * sizeof(char*))
+        cdef list storages = [None, None, self.constants]
+        cdef int k
+        if pointers is NULL:
+            raise MemoryError()
+        try:
+            if self.residual_bytes:
+                storages[RESIDUALS] = new_storage(self.residual_bytes)
+                pointers[RESIDUALS] = (<Storage>storages[RESIDUALS]).data
+            pointers[CONSTANTS] = self.constants.data
+            for k, tensor in enumerate(inputs):
+                pointers[FIRST_INPUT + k] = address(tensor)
+                storages.append(tensor.storage)
+            k = FIRST_INPUT + <int>len(inputs)
+            while k < self.bases:
+                storages.append(None)
+                k += 1
+            k = self.bases - <int>len(self.sizes)
+            for nbytes in self.sizes:
+                storage = new_storage(nbytes)
+                storages[k], pointers[k] = storage, storage.data
+                k += 1
+            self.run(self.forward_part, storages, pointers)
+        finally:
+            free(pointers)
+        state[:] = storages
+        return self.results_of(self.forward_part, inputs, storages, False)
+
+    cdef list run_backward(self, list inputs, list state, list gradients):
+        """Return the gradients of the inputs for gradients of the results; `state` as the forward part left it."""
+        cdef TensorImpl tensor
+        cdef char** pointers = <char**>malloc(self.bases * sizeof(char*))
+        cdef list storages = list(state)
+        cdef int k
+        if pointers is NULL:
+            raise MemoryError()
+        try:
+            for k in range(1, self.bases):
+                if storages[k] is not None:
+                    pointers[k] = (<Storage>storages[k]).data
+            for k, tensor in enumerate(inputs + gradients):
+                pointers[FIRST_INPUT + k] = address(tensor)
+                storages[FIRST_INPUT + k] = tensor.storage
+            self.run(self.backward_part, storages, pointers)
+        finally:
+            free(pointers)
+        return self.results_of(self.backward_part, inputs + gradients, storages, True)
+
+    cdef list results_of(self, Part part, list inputs, list storages, bint is_backward):
+        cdef Layout layout
+        cdef TensorImpl tensor
+        cdef list results = []
+        for layout in part.results:
+            if layout is None:
+                results.append(None)
+            elif layout.kind == SAME:
+                results.append(inputs[layout.base])
+            elif layout.kind == VIEW_OF_INPUT:
+                tensor = inputs[layout.base - FIRST_INPUT]
+                view = tensor_in(layout, tensor.storage, byte_offset(tensor))
+                results.append(view if is_backward else as_strided(tensor, view.shape, view.stride(), view.storage_offset()))
+            else:
+                tensor = tensor_in(layout, storages[layout.base], 0)
+                results.append(tensor if layout.base != CONSTANTS else copy_of(tensor, tensor.dtype_nr))
+        return results
+
+    cdef int run(self, Part part, list storages, char** pointers) except -1:
+        """Run a part. GaveUp, or the error of a call or a signal, with all memory as it was."""
+        cdef Storage arena = part.arenas.pop() if part.arenas else new_storage(part.arena_bytes)
+        cdef void* scratch = malloc(max(self.scratch_bytes, <size_t>1))
+        cdef Py_ssize_t k = part.first, stop, reached
+        cdef bint released = part.end - part.first >= STEPS_WITHOUT_GIL or part.arena_bytes >= BYTES_WITHOUT_GIL
+        cdef list before = None
+        if scratch is NULL:
+            raise MemoryError()
+        storages[ARENA], pointers[ARENA] = arena, arena.data
+        try:
+            if part.restores:
+                before = [(<const char*>pointers[FIRST_INPUT + number] + <intptr_t>first)[:end - first]
+                          for number, first, end in part.writes]
+            while k < part.end:
+                stop = min(k + STEPS_BETWEEN_SIGNALS, part.end)
+                if released:
+                    with nogil:
+                        reached = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
+                else:
+                    reached = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
+                k = reached
+                if reached < stop:
+                    if self.steps[k].kind != PYTHON:
+                        raise GaveUp()
+                    self.run_call(self.calls[(<Kernel*>self.steps[k].content).outcome], storages, pointers)
+                    k += 1
+                PyErr_CheckSignals()
+        except BaseException:
+            if before is not None:
+                for (number, first, end), values in zip(part.writes, before):
+                    memcpy(pointers[FIRST_INPUT + number] + <intptr_t>first, <const char*>values, end - first)
+            raise
+        finally:
+            free(scratch)
+            if part.arena_bytes <= KEPT_ARENA:
+                part.arenas.append(arena)
+        return 0
+
+    cdef int run_call(self, Call call, list storages, char** pointers) except -1:
+        """Call a function on tensors over the memory of this replay, and write its results there."""
+        cdef Layout layout
+        cdef TensorImpl tensor
+        cdef Storage storage
+        cdef list tensors = [], results = []
+        cdef bint mode = grad_mode()[0]
+        for k, layout in enumerate(call.layouts):
+            storage = storages[layout.base]
+            tensor = tensor_in(layout, storage, pointers[layout.base] - storage.data)
+            if call.saved and k < call.argument_count and call.needs_grad[k]:
+                tensor.flags |= REQUIRES_GRAD
+            tensors.append(tensor)
+        grad_mode()[0] = bool(call.saved)
+        try:
+            result = call.function(*filled(call.arguments, tensors), **filled(call.keywords, tensors))
+        finally:
+            grad_mode()[0] = mode
+        collect_tensors(result, results)
+        results = [tensor for tensor in results if not any([tensor is other for other in tensors])]
+        if call.saved:
+            saved = tensors_of_node(results)
+            if len(saved) <= max(call.saved):
+                raise GaveUp()
+            results += [saved[k] for k in call.saved]
+        if len(results) != len(call.layouts) - call.argument_count:
+            raise GaveUp()
+        for tensor, layout, target in zip(results, call.layouts[call.argument_count:], tensors[call.argument_count:]):
+            if not suits(layout, tensor):
+                raise GaveUp()
+            copy_into(target, tensor)
+        return 0
+
+
+def share_memory(list results not None):
+    """Return True if a result that requires a gradient lies in the memory of another one."""
+    cdef dict owners = {}
+    for tensor in results:
+        owners.setdefault(id(owner_of((<TensorImpl?>tensor).storage)), []).append(tensor)
+    return any([len(group) > 1 and any([needs_grad(<TensorImpl>tensor) for tensor in group]) for group in owners.values()])
+
+
+def recorded_results(list results not None, list inputs not None):
+    """Return the results that require gradients and have memory of their own, which are the outputs of a node."""
+    cdef set outside = {id(owner_of((<TensorImpl?>tensor).storage)) for tensor in inputs}
+    return [tensor for tensor in results if needs_grad(<TensorImpl?>tensor) and id(owner_of((<TensorImpl>tensor).storage)) not in outside]
+
+
+# ----- Values of calls -----
+@cython.final
+cdef class Hole:
+    """The place of a tensor among the arguments of a call."""
+    cdef int number
+
+
+cdef object with_holes(object value, object numbers):
+    """Return a value with tensors replaced by holes."""
+    cdef Hole hole
+    if isinstance(value, TensorImpl):
+        hole = Hole.__new__(Hole)
+        hole.number = numbers[id(value)]
+        return hole
+    return mapped(value, with_holes, numbers)
+
+
+cdef object filled(object value, object tensors):
+    """Return a value with tensors in its holes."""
+    return tensors[(<Hole>value).number] if isinstance(value, Hole) else mapped(value, filled, tensors)
+
+
+cdef object mapped(object value, object (*function)(object, object), object argument):
+    """Return a value with a function applied to the items of a tuple, list or dict."""
+    if isinstance(value, dict):
+        return {name: function(item, argument) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        items = [function(item, argument) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+cdef int collect_tensors(object value, list tensors) except -1:
+    if isinstance(value, TensorImpl):
+        tensors.append(value)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            collect_tensors(item, tensors)
+    elif isinstance(value, dict):
+        collect_tensors([*value.values()], tensors)
+    return 0

@@ -1,0 +1,94 @@
+"""The kind of the arguments of a call (see signature.pxd for the contract)."""
+
+from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
+from cygrad._core.graph.node cimport Hooks
+from cygrad._core.graph.tensor cimport INFERENCE, RETAINS_GRAD, SPECIAL, TensorImpl, VIEW, byte_offset, needs_grad, tensor_type
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
+
+from numpy import ndarray
+
+cdef enum:
+    NEEDS_GRAD = 1
+    IS_INFERENCE = 2
+    IS_PADDED = 4
+    IS_READ_ONLY = 8
+    IS_LEAF = 16
+    IS_VIEW = 32
+
+
+class Uncommon(Exception):
+    """Arguments that no program is captured for."""
+
+
+cdef bint has_hooks(TensorImpl tensor):
+    cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
+    return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
+
+
+cdef object kind_of(TensorImpl tensor):
+    """Return the kind of a tensor; Uncommon for one that stands for others, or has hooks."""
+    cdef int bits = 0
+    if type(tensor) is not tensor_type or tensor.flags & SPECIAL:
+        raise Uncommon("a tensor of a subclass, with a tangent, or inside of vmap")
+    if needs_grad(tensor):
+        bits |= NEEDS_GRAD
+        if has_hooks(tensor):
+            raise Uncommon("a tensor with hooks")
+    bits |= (IS_INFERENCE if tensor.flags & INFERENCE else 0) | (IS_VIEW if tensor.flags & VIEW else 0)
+    bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
+    bits |= IS_LEAF if tensor.node is None else 0
+    return tensor.dtype_nr, bits, sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides)
+
+
+cdef bint is_plain_value(object value):
+    cdef type kind = type(value)
+    return value is None or kind is int or kind is float or kind is bool or kind is str or kind is complex or kind is bytes or kind is DType
+
+
+cdef object plain_kind(object value):
+    """Return a key of a plain value: equal if the types are and nothing distinguishes the values."""
+    if type(value) is float or type(value) is complex:
+        return type(value), repr(value) if value == 0 or value != value else value
+    return type(value), value
+
+
+cdef object kind_of_value(object value, list tensors, list others):
+    cdef type kind = type(value)
+    if isinstance(value, TensorImpl):
+        tensors.append(value)
+        return kind_of(value)
+    if is_plain_value(value):
+        return plain_kind(value)
+    if kind is tuple or kind is list:
+        return kind, *[kind_of_value(item, tensors, others) for item in value]
+    if kind is dict:
+        return kind, *[(key, kind_of_value(item, tensors, others)) for key, item in (<dict>value).items()]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind, *[kind_of_value(item, tensors, others) for item in value]
+    if isinstance(value, ndarray):
+        raise Uncommon("an array of NumPy's among the arguments")
+    others.append(value)
+    return kind, id(value)
+
+
+cpdef object shared_memory(list tensors):
+    """Return which tensors lie in the memory of others, and how far from them."""
+    cdef dict first = {}
+    cdef list layout = []
+    cdef TensorImpl tensor
+    cdef int k
+    for k, tensor in enumerate(tensors):
+        earlier = first.setdefault(id(owner_of(tensor.storage)), k)
+        if earlier != k:
+            layout.append((k, earlier, byte_offset(tensor) - byte_offset(<TensorImpl>tensors[earlier])))
+    return tuple(layout)
+
+
+def signature_of(tuple args not None, dict kwargs not None, list tensors not None, list others not None):
+    """Return the kind of a call: of its arguments, of the memory that they share, and of the modes of this thread.
+
+    `tensors` gets the tensors, `others` the values that are compared by identity.
+    """
+    kinds = kind_of_value(args, tensors, others), kind_of_value(kwargs, tensors, others)
+    return kinds, shared_memory(tensors) if len(tensors) > 1 else (), grad_mode()[0], is_inference_mode(), default_dtype()

@@ -1,0 +1,303 @@
+"""`cygrad.compile`: the decorator, and calls of captured functions."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cygrad._core.capture.compiled_node import may_replay, replayed
+from cygrad._core.capture.guards import Guard, first_broken
+from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable, recorded_results, share_memory
+from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
+from cygrad._core.graph.notes import Notes
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad.autograd.derivatives import grad
+from cygrad.autograd.grad_mode import enable_grad
+from cygrad.compiling.observing import GRADIENT, Observation
+from cygrad.data.creation import zeros
+from cygrad.generator import stream_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MOST_CAPTURES = 16
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+class CacheInfo(NamedTuple):
+    """The calls of a compiled function: replays, captures, calls that ran the function itself, and programs in the cache."""
+
+    hits: int
+    misses: int
+    eager: int
+    currsize: int
+
+
+class Entry(NamedTuple):
+    """A program, when it holds, and how to put its results together."""
+
+    replay: Replay
+    guards: list[Any]
+    argument_count: int             # tensors among the arguments; those that guards name come behind them
+    template: Any                   # the value that the function returned, with places for tensors
+    gradients: list[tuple[int, int | None]]     # (number of an input, number of the result that is its gradient)
+    differentiable: tuple[int, ...]
+    memory: tuple[Any, ...]         # that tensors share, as in `shared_memory`
+    draws: bool                     # random numbers perhaps, before a step that may give up
+    others: list[Any]               # objects that the key has by identity
+
+
+class Place(NamedTuple):
+    """Stands for a tensor in a template."""
+
+    number: int
+
+
+def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor",
+            mode: str | None = None, options: dict[str, Any] | None = None, disable: bool = False) -> Any:
+    """Return a function that is captured when it is first called, and replayed without Python from then on.
+
+    The first call with arguments of a kind (shapes, dtypes, plain values, ...) runs the function as it is, while its kernels are noted.
+    Later calls of that kind replay them on new values, with the same bits, derivatives included. Where a function cannot be captured,
+    it stays as it is, and one warning says why: for example since it reads a number with `.item()`.
+
+    ``fullgraph``: an error in place of the warning. ``disable``: return the function itself. ``dynamic``, ``backend``, ``mode`` and
+    ``options`` are torch's; they change nothing here.
+
+    RuntimeError, with `fullgraph`, for a function that cannot be captured. The design, and where it comes from: docs/design/capture.md.
+
+    >>> import cygrad
+    >>> @cygrad.compile
+    ... def energy(x):
+    ...     return (x * x).sum()
+    >>> energy(cygrad.tensor([1., 2.])), energy(cygrad.tensor([3., 4.]))
+    (tensor(5.), tensor(25.))
+    >>> energy.cache_info()
+    CacheInfo(hits=1, misses=1, eager=0, currsize=1)
+    """
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
+                                 disable=disable)
+    if not callable(model):
+        raise TypeError(f"compile(): expected a function, got {type(model).__name__}")
+    if disable or os.environ.get("CYGRAD_COMPILE") == "0":
+        return model
+    return Compiled(model, fullgraph)
+
+
+class Compiled:
+    """A function with a cache of programs, by the kind of its arguments."""
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._fullgraph = function, fullgraph
+        self._bound: Any = None
+        self._entries: dict[Any, list[Entry]] = {}
+        self._refused: set[Any] = set()
+        self._hits = self._misses = self._eager = 0
+        self._warned = False
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._function!r}>"
+
+    def cache_info(self) -> CacheInfo:
+        """Return how often calls were replayed, captured, and neither."""
+        return CacheInfo(self._hits, self._misses, self._eager, sum(map(len, self._entries.values())))
+
+    def cache_clear(self) -> None:
+        """Forget all programs."""
+        self._entries, self._refused = {}, set()
+        self._hits = self._misses = self._eager = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not may_replay():
+            return self._function(*args, **kwargs)
+        tensors: list[Any] = []
+        others: list[Any] = []
+        try:
+            key = signature_of(args, kwargs, tensors, others)
+            entries = self._entries.get(key, ())
+        except (Uncommon, TypeError):       # of keys that cannot be hashed
+            return self._run(args, kwargs)
+        broken = None
+        for entry in entries:
+            inputs = tensors.copy()
+            broken = first_broken(entry.guards, inputs)
+            if broken is None and (len(inputs) == entry.argument_count or shared_memory(inputs) == entry.memory):
+                try:
+                    return self._replay(entry, inputs, args, kwargs)
+                except GaveUp:      # another way through the function
+                    continue
+        if key in self._refused:
+            return self._run(args, kwargs)
+        if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
+            self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
+                       + (f", the last one {broken!r}" if broken else ""))
+            return self._run(args, kwargs)
+        return Capture(self, key, tensors, others, args, kwargs).run()
+
+    def _run(self, args: Any, kwargs: Any) -> Any:
+        """Call the function as it is."""
+        self._eager += 1
+        return self._function(*args, **kwargs)
+
+    # ----- Replays -----
+    def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any) -> Any:
+        stream = stream_of(None, None).bit_generator if entry.draws else None
+        state: Any = stream.state if stream else None
+        try:
+            results = replayed(entry.replay, inputs, entry.differentiable, Rerun(self._function, args, kwargs, entry))
+        except BaseException:
+            if stream:
+                stream.state = state
+            raise
+        self._hits += 1
+        for number, result in entry.gradients:
+            inputs[number].grad = None if result is None else results[result]
+        return put_together(entry.template, results)
+
+    def _refuse(self, key: Any, reason: str) -> None:
+        """Leave calls of a kind as they are."""
+        if self._fullgraph:
+            raise RuntimeError(f"compile(fullgraph=True): {self._name()} cannot be captured: {reason}")
+        self._refused.add(key)
+        self._warn(reason)
+
+    def _warn(self, reason: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"compile(): {self._name()} stays as it is: {reason}", RuntimeWarning, stacklevel=3)
+
+    def _name(self) -> str:
+        return f"{getattr(self._function, '__qualname__', repr(self._function))}()"
+
+
+class Rerun:
+    """Computes the gradients of a call from the function itself: where they are differentiated again, or some results have none."""
+
+    def __init__(self, function: Any, args: Any, kwargs: Any, entry: Entry) -> None:
+        self.function, self.args, self.kwargs, self.entry = function, args, kwargs, entry
+
+    def __call__(self, inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
+        """Return the gradients of the inputs that have one."""
+        with enable_grad():
+            results: list[Any] = []
+            take_apart(self.function(*self.args, **self.kwargs), results)
+            pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)
+                     if gradient is not None]
+            leaves = [inputs[number] for number in self.entry.differentiable]
+            return list(grad([result for result, _ in pairs], leaves, [gradient for _, gradient in pairs], create_graph=create_graph,
+                             allow_unused=True))
+
+
+# ----- Captures -----
+class Capture:
+    """The first call of a kind: runs the function, and makes a program of its steps if that is possible."""
+
+    def __init__(self, owner: Compiled, key: Any, tensors: list[Any], others: list[Any], args: Any, kwargs: Any) -> None:
+        self.owner, self.key, self.tensors, self.others, self.args, self.kwargs = owner, key, tensors, others, args, kwargs
+
+    def run(self) -> Any:
+        owner = self.owner
+        notes, observation = Notes(), Observation(owner._function, self.others)
+        try:
+            with observation, notes:
+                value = owner._function(*self.args, **self.kwargs)
+            owner._misses += 1
+            entry = self.entry(notes, observation, value)
+            owner._entries.setdefault(self.key, []).insert(0, entry)
+        except Uncapturable as error:
+            owner._refuse(self.key, str(error))
+        return value
+
+    def entry(self, notes: Notes, observation: Observation, value: Any) -> Entry:
+        """Return the program of the notes; Uncapturable where they are none."""
+        if observation.impure:
+            raise Uncapturable(observation.impure)
+        check_looks(notes)
+        if signature_of(self.args, self.kwargs, [], []) != self.key:
+            raise Uncapturable("it changes an argument itself, not the values of a tensor: return the new value")
+        inputs = self.tensors.copy()
+        broken = first_broken(observation.guards, inputs)
+        if broken is not None:
+            raise Uncapturable(f"it changes {broken!r}, which is outside of it: return the value instead")
+        changed = notes.changed_gradients()
+        guards = observation.guards.copy()
+        results: list[Any] = []
+        template = take_apart(value, results)
+        gradients: list[tuple[int, int | None]] = []
+        numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
+        for tensor, before in changed:
+            number = numbers.get(id(tensor))
+            if number is None:
+                raise Uncapturable("it changes the .grad of a tensor that is neither an argument nor found by a name")
+            guards.append(Guard(GRADIENT, number, "grad", before))
+            if before is not None:
+                inputs.append(before)
+            if tensor.grad is not before:
+                gradients.append((number, None if tensor.grad is None else len(results)))
+                if tensor.grad is not None:
+                    results.append(tensor.grad)
+        differentiable: tuple[int, ...] = ()
+        weights: list[Any] = []
+        back: list[Any] = []
+        split = len(notes)
+        recorded = recorded_results(results, inputs)
+        if any(result.is_leaf for result in recorded) or share_memory(results):
+            raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
+                               "by .clone()")
+        if recorded:
+            differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
+            weights = [zeros(result.shape, dtype=result.dtype) for result in recorded]
+            with notes:
+                back = list(grad(recorded, [inputs[number] for number in differentiable], weights, retain_graph=True, allow_unused=True))
+            check_looks(notes)
+        replay = Replay(notes, inputs, results, split, weights, back)
+        if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
+            raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
+        return Entry(replay, guards, len(self.tensors), template, gradients, differentiable, shared_memory(inputs),
+                     replay.fails_after_call, self.others)
+
+
+def check_looks(notes: Notes) -> None:
+    """Refuse notes of code that has looked at values by itself."""
+    if notes.looks.count:
+        line = "{}:{}: ".format(*notes.looks.line) if notes.looks.line else ""
+        raise Uncapturable(f"{line}a tensor is read outside of operators: {notes.looks.reason}. Compute with tensors there, or do it "
+                           "outside of the function.")
+
+
+# ----- Trees -----
+def take_apart(value: Any, tensors: list[Any]) -> Any:
+    """Return a value with places for its tensors, which are appended; Uncapturable for objects that may differ each time."""
+    if isinstance(value, TensorImpl):
+        for number, tensor in enumerate(tensors):
+            if tensor is value:
+                return Place(number)
+        tensors.append(value)
+        return Place(len(tensors) - 1)
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, tuple | list):
+        items = [take_apart(item, tensors) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if type(value) is dict:
+        return {key: take_apart(item, tensors) for key, item in value.items()}
+    raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
+
+
+def put_together(template: Any, tensors: Sequence[Any]) -> Any:
+    """Return a value with tensors in their places."""
+    if type(template) is Place:
+        return tensors[template.number]
+    if isinstance(template, tuple | list):
+        items = [put_together(item, tensors) for item in template]
+        return type(template)(*items) if hasattr(template, "_fields") else type(template)(items)
+    if type(template) is dict:
+        return {key: put_together(item, tensors) for key, item in template.items()}
+    return template

@@ -1,0 +1,23 @@
+"""Helpers of the tests of captured functions."""
+
+import pytest
+
+import cygrad as cg
+
+X = cg.tensor([1., -2., 3.], dtype=cg.float64)
+
+
+def captured(function, **options):
+    return cg.compile(function, fullgraph=True, **options)
+
+
+def refusal(function, *args):
+    """Return why a function cannot be captured."""
+    with pytest.raises(RuntimeError, match="cannot be captured") as error:
+        captured(function)(*args)
+    return str(error.value)
+
+
+def same(ours, theirs):
+    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    assert ours.detach().numpy().tobytes() == theirs.detach().numpy().tobytes()

@@ -1,0 +1,78 @@
+"""Every sample and every row, captured: replays with other values have eager's bits, gradients included, or the function stays as it is."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad.autograd import grad
+from samples import array_of, as_tuple
+
+pytestmark = pytest.mark.filterwarnings("ignore:compile")
+
+
+def computed(call, leaves):
+    """Return the results of a call and their gradients."""
+    inputs = [leaf for leaf in leaves if leaf.requires_grad]
+    results = [result for result in as_tuple(call(*leaves)) if isinstance(result, cg.Tensor)]
+    outputs = [result for result in results if result.requires_grad]
+    gradients = grad(outputs, inputs, [cg.ones_like(output) for output in outputs], allow_unused=True) if outputs else ()
+    return [result.detach() for result in results] + [gradient for gradient in gradients if gradient is not None]
+
+
+def bits(tensors):
+    return [(tensor.dtype, tensor.shape, array_of(tensor).tobytes()) for tensor in tensors]
+
+
+def outcome(call, arrays):
+    """Return the bits of the results and gradients of a call, or its error."""
+    cg.manual_seed(3)
+    try:
+        return bits(computed(call, samples.prepared(arrays)))
+    except np.linalg.LinAlgError as error:      # a singular matrix among the operands
+        return type(error), str(error)
+
+
+def compare(call, operands):
+    """Compare calls of a function and of the compiled one on operands, in order; return how often a program was replayed."""
+    compiled = cg.compile(call)
+    for arrays in operands:
+        assert outcome(compiled, arrays) == outcome(call, arrays)
+    return compiled.cache_info().hits
+
+
+@pytest.mark.cases("name", samples.SAMPLES)
+def test_samples(name):
+    for _, call, shapes in samples.of(name):
+        compare(call, [samples.rule_operands(shapes, seed) for seed in (0, 1, 2)])
+
+
+@pytest.mark.cases("row", samples.differentiable_rows)
+def test_rows(row):
+    shapes = ((3, 2), (2,), ())
+    assert compare(samples.function(row), [samples.operands(row, "float64", shapes, seed=seed) for seed in (0, 1, 2)])
+
+
+def test_most_samples_are_captured():
+    """Those that are not read values by NumPy, outside of calls that a program could repeat."""
+    captured = refused = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in samples.SAMPLES:
+            for _, call, shapes in samples.of(name)[:1]:
+                compiled = cg.compile(call)
+                computed(compiled, samples.prepared(samples.rule_operands(shapes, 0)))
+                captured += compiled.cache_info().currsize
+                refused += not compiled.cache_info().currsize
+    assert captured > 8 * refused
+
+
+LONG = np.random.default_rng(0).random((300, 500))
+
+
+@pytest.mark.parametrize("call", [lambda x: (x * x + 1).exp().sum(0), lambda x: x @ x.mT, lambda x: x.softmax(1).T.contiguous() * 2],
+                         ids=["elementwise", "product", "softmax"])
+def test_large_arrays(call):
+    assert compare(call, [[LONG], [LONG + 1]]) == 1

@@ -1,0 +1,328 @@
+"""`cygrad.compile`: calls, decisions by values, changes of memory from outside, and calls that give up."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from capturing import X, captured, same
+from cygrad._testing import fail_alloc, live_bytes
+
+
+# ----- Calls -----
+def test_a_decorator_with_and_without_options():
+    @cg.compile
+    def plain(x):
+        """Add one."""
+        return x + 1
+
+    @cg.compile(fullgraph=True, mode="max-autotune", backend="eager", dynamic=False, options={})
+    def with_options(x):
+        return x + 1
+
+    assert (plain.__name__, plain.__doc__) == ("plain", "Add one.")
+    for function in (plain, with_options):
+        assert [function(X).tolist() for _ in range(3)] == [[2, -1, 4]] * 3
+        assert tuple(function.cache_info()) == (2, 1, 0, 1)
+    plain.cache_clear()
+    assert plain.cache_info().currsize == 0
+
+
+def test_no_function_and_disabled():
+    with pytest.raises(TypeError, match="expected a function, got int"):
+        cg.compile(3)
+    assert cg.compile(abs, disable=True) is abs
+
+
+def test_methods_keywords_and_trees():
+    class Model:
+        def __init__(self):
+            self.weights = {"a": X * 2, "b": [X, X + 1]}
+
+        @cg.compile(fullgraph=True)
+        def forward(self, x, *, scale=2.0):
+            return {"sum": (x * self.weights["a"]).sum() * scale, "parts": (self.weights["b"][1] - x, scale, None)}
+
+    model = Model()
+    for x in (X + 0, X + 3):
+        result = model.forward(x, scale=3.0)
+        same(result["sum"], (x * X * 2).sum() * 3.0)
+        same(result["parts"][0], X + 1 - x)
+        assert result["parts"][1:] == (3.0, None)
+    assert Model.__dict__["forward"].cache_info().hits == 1
+
+
+def test_results_are_new_memory_at_each_call():
+    function = captured(lambda x: (x + 1, cg.tensor([1., 2.])))
+    first, constant = function(X)
+    second, other = function(X)
+    third, last = function(X)
+    second.mul_(0)
+    other.mul_(0)
+    assert third.tolist() == first.tolist() == [2, -1, 4]
+    assert last.tolist() == function(X)[1].tolist() == [1, 2]
+
+
+def test_results_fed_back():
+    function = captured(lambda x: x * 1.5 + 1)
+    ours = theirs = X
+    for _ in range(5):
+        ours, theirs = function(ours), theirs * 1.5 + 1
+        same(ours, theirs)
+
+
+def test_arguments_and_their_views_are_returned_as_they_are():
+    function = captured(lambda x, y: (x, y[1:], y))
+    for _ in range(3):
+        x, y = X.clone(), X.clone()
+        first, part, second = function(x, y)
+        assert first is x and second is y
+        part.zero_()
+        assert y.tolist() == [1, 0, 0]
+
+
+def test_aliased_arguments():
+    def shifted(x, y):
+        x.add_(1)
+        return x + y
+
+    function = captured(shifted)
+    for _ in range(3):
+        base = cg.arange(4.)
+        same(function(base[:3], base[1:]), cg.tensor([3., 5., 6.]))
+        assert base.tolist() == [1, 2, 3, 3]
+    separate = function(cg.arange(3.), cg.arange(3.))
+    assert separate.tolist() == [1, 3, 5] and function.cache_info().currsize == 2
+
+
+@pytest.mark.parametrize("change", [lambda x: x.to(cg.float32), lambda x: x[:2], lambda x: x.expand(2, 3), lambda x: x.flip(0),
+                                    lambda x: x.clone().requires_grad_()], ids=["dtype", "shape", "dims", "memory", "requires_grad"])
+def test_other_kinds_of_arguments_are_other_programs(change):
+    function = captured(lambda x: x.sin() * 2)
+    function(X)
+    for _ in range(2):
+        same(function(change(X)), change(X).sin() * 2)
+
+
+def test_modes_are_part_of_the_kind():
+    x = X.clone().requires_grad_()
+    function = captured(lambda x: x * 2)
+    assert function(x).requires_grad and function(x).requires_grad
+    with cg.no_grad():
+        assert not function(x).requires_grad and not function(x).requires_grad
+    with cg.inference_mode():
+        assert function(X).is_inference() and function(X).is_inference()
+    assert not function(X).is_inference()
+
+
+def test_numbers_are_compared_by_value_and_type():
+    function = captured(lambda x, n: x * n if isinstance(n, float) else x + n)
+    assert [function(X, n).tolist() for n in (2, 2.0, 2, True, -0.0)] == [[3, 0, 5], [2, -4, 6], [3, 0, 5], [2, -1, 4], [-0.0, 0.0, -0.0]]
+    assert str(function(X, 0.0)[0]) != str(function(X, -0.0)[0])
+
+
+# ----- Decisions -----
+def test_branches_by_values():
+    def branched(x):
+        return x + 1 if x.sum() > 0 else x - 1 if x[0] < 0 else x * 0
+
+    function = captured(branched)
+    for x in (X, -X, X - 2, X, -X, X - 2):
+        same(function(x), branched(x))
+    assert tuple(function.cache_info())[:2] == (4, 2)
+
+
+def test_while_loops_by_values():
+    def halved(x):
+        while x.sum() > 1:
+            x = x / 2
+        return x
+
+    function = captured(halved)
+    for x in (X, X * 10, X, X * 10):
+        same(function(x), halved(x))
+
+
+def test_assertions_and_errors_of_the_function_are_raised():
+    def checked(x):
+        assert x.sum() > 0, "negative"
+        return x.log()
+
+    function = captured(checked)
+    function(X)
+    with pytest.raises(AssertionError, match="negative"):
+        function(-X)
+    same(function(X), X.log())
+
+
+def test_singular_matrices_raise_as_before():
+    function = captured(lambda a: cg.linalg.inv(a))
+    a = cg.tensor([[2., 1.], [1., 3.]])
+    function(a)
+    same(function(a * 2), cg.linalg.inv(a * 2))
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        function(cg.zeros(2, 2))
+
+
+def test_indices_are_checked():
+    function = captured(lambda x, index: x.index_select(0, index))
+    assert function(X, cg.tensor([2, 0])).tolist() == [3, 1]
+    assert function(X, cg.tensor([1, 1])).tolist() == [-2, -2]
+    with pytest.raises(IndexError, match="out of range"):
+        function(X, cg.tensor([1, 3]))
+
+
+def test_sizes_from_values():
+    function = captured(lambda x: x.nonzero() * 2)
+    for x in (X, X * 2, cg.tensor([0., 1., 0.], dtype=cg.float64), X, cg.tensor([1., 0., 0.], dtype=cg.float64)):
+        same(function(x), x.nonzero() * 2)
+
+
+# ----- Changes of memory from outside -----
+def test_writes_are_repeated_and_counted():
+    state = cg.zeros(3, dtype=cg.float64)
+
+    def accumulate(x):
+        state.add_(x)
+        return state * 2
+
+    compiled = captured(accumulate)
+    for k in range(1, 4):
+        version = state._version
+        assert compiled(X).tolist() == (X * 2 * k).tolist()
+        assert state.tolist() == (X * k).tolist() and state._version > version
+
+
+def test_a_replay_that_gives_up_has_written_nothing():
+    state = cg.zeros(3, dtype=cg.float64)
+
+    def written_first(x):
+        state.add_(x)
+        if state.sum() > 3:
+            state.mul_(0)
+        return state + 0
+
+    compiled = captured(written_first)
+    eager = cg.zeros(3, dtype=cg.float64)
+    for _ in range(6):
+        result = compiled(X)
+        eager.add_(X)
+        if eager.sum() > 3:
+            eager.mul_(0)
+        assert result.tolist() == state.tolist() == eager.tolist()
+
+
+def test_gradients_are_set_and_added():
+    w = X.clone().requires_grad_()
+
+    def step(x):
+        loss = (w * x).square().sum()
+        loss.backward()
+        return loss.detach()
+
+    compiled = captured(step)
+    for _ in range(3):
+        w.grad = None
+        for k in range(1, 4):
+            loss = compiled(X * k)
+            theirs = X.clone().requires_grad_()
+            for j in range(1, k + 1):
+                expected = (theirs * (X * j)).square().sum()
+                expected.backward()
+            same(loss, expected)
+            same(w.grad, theirs.grad)
+
+
+def test_a_step_of_descent():
+    def fitted(compiled):
+        w = cg.zeros(3, dtype=cg.float64, requires_grad=True)
+
+        def step(x, y):
+            loss = ((w * x).sum() - y).square()
+            loss.backward()
+            with cg.no_grad():
+                w.sub_(0.01 * w.grad)
+            w.grad = None
+            return loss.detach()
+
+        step = captured(step) if compiled else step
+        losses = [step(X * (k % 3), cg.tensor(float(k))) for k in range(20)]
+        return [loss.item() for loss in losses] + w.tolist()
+
+    assert fitted(True) == fitted(False)
+
+
+def test_random_numbers_come_from_eagers_stream():
+    compiled = captured(lambda x: x + cg.rand(3, dtype=cg.float64) * cg.randn(3, dtype=cg.float64))
+    cg.manual_seed(5)
+    ours = [compiled(X) for _ in range(3)]
+    cg.manual_seed(5)
+    for result in ours:
+        same(result, X + cg.rand(3, dtype=cg.float64) * cg.randn(3, dtype=cg.float64))
+
+
+def test_a_replay_that_gives_up_has_drawn_nothing():
+    def drawn(x):
+        noise = cg.rand(3)
+        return noise + 1 if x.sum() > 0 else noise - 1
+
+    compiled = captured(drawn)
+    signs = [1, -1, 1, 1, -1, -1, 1]
+    cg.manual_seed(5)
+    ours = [compiled(X * sign) for sign in signs]
+    cg.manual_seed(5)
+    for result, sign in zip(ours, signs, strict=True):
+        same(result, drawn(X * sign))
+
+
+def test_failing_allocations_change_nothing():
+    state = cg.zeros(300, dtype=cg.float64)
+
+    def accumulate(x):
+        state.add_(x)
+        return (state * 2).exp(), cg.linalg.cholesky(cg.eye(40, dtype=cg.float64) + x[0])
+
+    compiled = captured(accumulate)
+    x = cg.ones(300, dtype=cg.float64)
+    compiled(x)
+    compiled(x)
+    before, results = live_bytes(), None
+    for n in itertools.count(1):
+        values = state.tolist()
+        with fail_alloc(n) as failure:
+            try:
+                results = compiled(x)
+            except MemoryError:
+                assert state.tolist() == values
+        if not failure.fired:
+            break
+        assert live_bytes() == before
+    assert n > 1 and results is not None
+
+
+# ----- Threads -----
+def test_threads_replay_one_function_side_by_side():
+    def long(x):
+        for _ in range(60):
+            x = (x * 1.01).sin() + x
+        return x
+
+    compiled = captured(long)
+    compiled(X)
+    wrong = []
+
+    def work(number):
+        for k in range(200):
+            x = X + number + k
+            if compiled(x).tolist() != expected[number + k]:
+                wrong.append((number, k))
+
+    expected = [long(X + k).tolist() for k in range(208)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

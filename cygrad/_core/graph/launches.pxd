@@ -18,9 +18,9 @@ cdef struct Launch:
     size_t argument_bytes
     PyObject* owner                     # of memory that the arguments point to, or NULL
     int count
-    bint steady                         # the kernel does not change its arguments
-    bint safe                           # it needs no memory
     unsigned read, written              # bits by tensor
+    char steady                         # the kernel does not change its arguments
+    char safe                           # it needs no memory
     PyObject* tensors[MAX_TENSORS]      # borrowed
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:

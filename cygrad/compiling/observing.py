@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 INSIDE = (str(Path(__file__).parents[1]), np.__path__[0], "<frozen")
+PROGRAMS = str(Path(__file__).parents[1] / "bench")     # of the package, written as users do
 LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages that are installed below it
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
@@ -38,6 +39,8 @@ OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.gene
 
 def is_inside(code: CodeType) -> bool:
     """Say whether code is the package's, NumPy's, or part of Python itself."""
+    if code.co_filename.startswith(PROGRAMS):
+        return False
     return code.co_filename.startswith(INSIDE) or not code.co_filename.endswith(".py") and code.co_filename.startswith("cygrad/")
 
 

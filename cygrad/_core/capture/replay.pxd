@@ -37,8 +37,11 @@ cdef class Part:
     cdef size_t arena_bytes
     cdef list results                   # of Layout or None
     cdef list arenas                    # free ones, of small programs
+    cdef list early                     # bases whose memory is made first
     cdef list writes                    # (number of an input, first byte, end): memory that others see
     cdef bint restores                  # a step after the first such write may fail
+    cdef list stops                     # steps that are more than a kernel: calls, and steps that share memory with pending results
+    cdef dict deaths                    # step -> bases whose memory no later step touches
 
 cdef class Replay:
     cdef Notes notes                    # which own the arguments of kernels
@@ -49,6 +52,9 @@ cdef class Replay:
     cdef int inputs                     # of the forward part; the gradients of results are further ones
     cdef int bases
     cdef list sizes                     # bytes of the bases behind the inputs
+    cdef list late                      # of these, whether memory is made when it is first touched
+    cdef dict places                    # stop -> (bases, offsets) of its tensors
+    cdef set shared                     # slots that steps whose results may be pending touch: each has a base of its own
     cdef size_t residual_bytes, scratch_bytes
     cdef Storage constants
     cdef Part forward_part, backward_part
@@ -68,7 +74,15 @@ cdef class Replay:
     cdef int lay_out(self, Call call, list bases) except -1
     cdef int find_writes(self, Part part, list bases) except -1
     cdef list results_of(self, Part part, list inputs, list storages, bint is_backward)
+    cdef int find_shared(self, list used, list first) except -1
+    cdef int find_stops(self, Part part, list used, list last, list bases) except -1
+    cdef int run_kernels(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1
+    cdef int run_stop(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1
+    cdef int run_again(self, Py_ssize_t k, list storages, char** pointers) except -1
+    cdef Storage storage_of_base(self, int base, list storages, char** pointers)
     cdef int run_call(self, Call call, list storages, char** pointers) except -1
+    cdef int add_base(self, int number, bint late, list bases) except -1
+    cdef int make_memory(self, Part part, list storages, char** pointers) except -1
     cdef list run_forward(self, list inputs, list state)
     cdef list run_backward(self, list inputs, list state, list gradients)
     cdef int run(self, Part part, list storages, char** pointers) except -1

@@ -7,13 +7,16 @@ from libc.stdint cimport intptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+cimport cygrad._kernels.programs.settings as settings
+from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.notes cimport CALL, CONSTANT, Call, DECISION, Note, Notes, OUTSIDE, Slot, tensors_of_node
+from cygrad._core.graph.notes cimport CALL, CONSTANT, Call, DECISION, FRESH, Note, Notes, OUTSIDE, Slot, tensors_of_node
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset, needs_grad, new_tensor
 from cygrad._core.memory.sizes cimport bytes_between, sizes_tuple
-from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
+from cygrad._core.memory.storage cimport Storage, new_storage, owner_of, settle, settle_value
 from cygrad._core.operands.operands cimport copy_into, copy_of
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.linked cimport (KERNEL, LOOP, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, Address, Kernel, LinkedStep,
                                               run_linked,
                                               run_loop)
@@ -132,7 +135,7 @@ cdef class Replay:
         self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)
         self.forward_part.first, self.forward_part.end = 0, split
         self.backward_part.first, self.backward_part.end = split, notes.count
-        self.forward_part.arenas, self.backward_part.arenas, self.sizes = [], [], []
+        self.forward_part.arenas, self.backward_part.arenas, self.sizes, self.late, self.places = [], [], [], [], {}
         self.plan(inputs + gradients, results, back)
 
     def __dealloc__(self):
@@ -150,6 +153,8 @@ cdef class Replay:
         for k in range(self.notes.count):
             key = self.notes.notes[k].name.decode(), self.steps[k].kind == LOOP
             counts[key] = counts.get(key, 0) + 1
+            if k in self.places and self.notes.notes[k].kind != CALL:
+                counts["again" if self.notes.notes[k].again is not NULL else key[0] + " touches"] = counts.get("again" if self.notes.notes[k].again is not NULL else key[0] + " touches", 0) + 1
         return counts
 
     @property
@@ -178,12 +183,14 @@ cdef class Replay:
             if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
                 bases[number] = self.base_of_outside(number, inputs)
         self.place_constants(bases)
+        self.find_shared(used, first)
         self.forward_part.results = [self.place_result(tensor, inputs, bases) for tensor in results]
         self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs, bases) for tensor in back]
         self.place_rest(bases, first, last, used)
         self.link(bases)
         for part in (self.forward_part, self.backward_part):
             self.find_writes(part, bases)
+            self.find_stops(part, used, last, bases)
         self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
         self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
@@ -253,10 +260,16 @@ cdef class Replay:
         if number < 0 or not self.notes.slots[number].written and self.notes.slots[number].origin != CONSTANT:
             raise Uncapturable("a result was not computed by its operators")
         if bases[number] is None:
-            bases[number] = self.bases, 0
-            self.bases += 1
-            self.sizes.append(storage.nbytes)
+            self.add_base(number, number in self.shared, bases)
         return layout_at(tensor, MADE, bases[number][0], byte_offset(tensor) + bases[number][1])
+
+    cdef int add_base(self, int number, bint late, list bases) except -1:
+        """Give a slot a base of its own."""
+        bases[number] = self.bases, 0
+        self.bases += 1
+        self.sizes.append(self.notes.slots[number].nbytes)
+        self.late.append(late)
+        return 0
 
     cdef int place_rest(self, list bases, list first, list last, list used) except -1:
         """Place the slots that die in a part in its arena, each where another one has died before, and residuals side by side."""
@@ -271,7 +284,9 @@ cdef class Replay:
                 for number in used[k]:
                     if bases[number] is not None:
                         continue
-                    if first[number] < split <= last[number]:
+                    if number in self.shared:
+                        self.add_base(number, True, bases)
+                    elif first[number] < split <= last[number]:
                         bases[number] = RESIDUALS, residuals.take(self.notes.slots[number].nbytes)
                     else:
                         bases[number] = ARENA, room.take(self.notes.slots[number].nbytes)
@@ -282,6 +297,40 @@ cdef class Replay:
                         room.give(self.notes.slots[number].nbytes, bases[number][1])
             part.arena_bytes = max(room.top, <size_t>LEAST_ARENA)
         self.residual_bytes = residuals.top
+        return 0
+
+    cdef int find_shared(self, list used, list first) except -1:
+        """Find the slots that steps whose results may be pending touch: other steps must not meet them in the arena."""
+        cdef Note* note
+        cdef Py_ssize_t k
+        self.shared = set()
+        for k in range(self.notes.count):
+            note = &self.notes.notes[k]
+            if note.again is not NULL:
+                self.shared.update(used[k])
+        return 0
+
+    cdef int find_stops(self, Part part, list used, list last, list bases) except -1:
+        """Find the steps that are run one by one, and where memory that may be pending dies: a result that dies is never written."""
+        cdef Py_ssize_t k
+        cdef int number
+        cdef set results = {(<Layout>layout).base for layout in self.forward_part.results + self.backward_part.results if layout is not None}
+        cdef int own = self.bases - <int>len(self.sizes)
+        cdef Note* note
+        cdef int j
+        part.stops, part.deaths = [], {}
+        part.early = sorted({bases[number][0] for k in range(part.first, part.end) for number in used[k]
+                             if bases[number][0] >= own and not self.late[<int>bases[number][0] - own]})
+        for k in range(part.first, part.end):
+            if self.notes.notes[k].kind == CALL or any([number in self.shared for number in used[k]]):
+                part.stops.append(k)
+                note = &self.notes.notes[k]
+                self.places[k] = ([bases[note.places[j].slot][0] for j in range(note.count)],
+                                  [note.places[j].offset + <intptr_t>bases[note.places[j].slot][1] for j in range(note.count)])
+                dying = [bases[number][0] for number in used[k] if number in self.shared and last[number] == k
+                         and self.notes.slots[number].origin == FRESH and bases[number][0] not in results]
+                if dying:
+                    part.deaths[k] = dying
         return 0
 
     cdef int link(self, list bases) except -1:
@@ -388,20 +437,19 @@ cdef class Replay:
             for k, tensor in enumerate(inputs):
                 pointers[FIRST_INPUT + k] = address(tensor)
                 storages.append(tensor.storage)
-            k = FIRST_INPUT + <int>len(inputs)
-            while k < self.bases:
-                storages.append(None)
-                k += 1
-            k = self.bases - <int>len(self.sizes)
-            for nbytes in self.sizes:
-                storage = new_storage(nbytes)
-                storages[k], pointers[k] = storage, storage.data
-                k += 1
+            storages += [None] * (self.bases - len(storages))
+            self.make_memory(self.forward_part, storages, pointers)
             self.run(self.forward_part, storages, pointers)
         finally:
             free(pointers)
         state[:] = storages
         return self.results_of(self.forward_part, inputs, storages, False)
+
+    cdef int make_memory(self, Part part, list storages, char** pointers) except -1:
+        """Make the memory that steps of a part meet in any order."""
+        for base in part.early:
+            self.storage_of_base(base, storages, pointers)
+        return 0
 
     cdef list run_backward(self, list inputs, list state, list gradients):
         """Return the gradients of the inputs for gradients of the results; `state` as the forward part left it."""
@@ -418,6 +466,7 @@ cdef class Replay:
             for k, tensor in enumerate(inputs + gradients):
                 pointers[FIRST_INPUT + k] = address(tensor)
                 storages[FIRST_INPUT + k] = tensor.storage
+            self.make_memory(self.backward_part, storages, pointers)
             self.run(self.backward_part, storages, pointers)
         finally:
             free(pointers)
@@ -455,20 +504,13 @@ cdef class Replay:
             if part.restores:
                 before = [(<const char*>pointers[FIRST_INPUT + number] + <intptr_t>first)[:end - first]
                           for number, first, end in part.writes]
-            while k < part.end:
-                stop = min(k + STEPS_BETWEEN_SIGNALS, part.end)
-                if released:
-                    with nogil:
-                        reached = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
-                else:
-                    reached = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
-                k = reached
-                if reached < stop:
-                    if self.steps[k].kind != PYTHON:
-                        raise GaveUp()
-                    self.run_call(self.calls[(<Kernel*>self.steps[k].content).outcome], storages, pointers)
-                    k += 1
-                PyErr_CheckSignals()
+            for stop in part.stops:
+                self.run_kernels(k, stop, pointers, scratch, released)
+                self.run_stop(stop, storages, pointers, scratch)
+                for base in part.deaths.get(stop, ()):
+                    storages[base] = None
+                k = <Py_ssize_t>stop + 1
+            self.run_kernels(k, part.end, pointers, scratch, released)
         except BaseException:
             if before is not None:
                 for (number, first, end), values in zip(part.writes, before):
@@ -478,6 +520,68 @@ cdef class Replay:
             free(scratch)
             if part.arena_bytes <= KEPT_ARENA:
                 part.arenas.append(arena)
+        return 0
+
+    cdef int run_kernels(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1:
+        """Run steps that are kernels, and look for signals between some of them."""
+        cdef Py_ssize_t k = first, stop
+        while k < end:
+            stop = min(k + STEPS_BETWEEN_SIGNALS, end)
+            if released:
+                with nogil:
+                    k = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
+            else:
+                k = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
+            if k < stop:
+                raise GaveUp()
+            PyErr_CheckSignals()
+        return 0
+
+    cdef int run_stop(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1:
+        """Run a call, or a step that touches memory which pending programs may compute or read."""
+        cdef Note* note = &self.notes.notes[k]
+        cdef Storage storage
+        cdef int j, base
+        if note.kind == CALL:
+            return self.run_call(self.calls[note.outcome], storages, pointers)
+        if note.again is not NULL and settings.fuses:
+            return self.run_again(k, storages, pointers)
+        for j in range(note.count):
+            if note.places[j].slot in self.shared:
+                storage = self.storage_of_base(self.places[k][0][j], storages, pointers)
+                if note.written >> j & 1:
+                    settle(owner_of(storage))
+                else:
+                    settle_value(owner_of(storage))
+        return self.run_kernels(k, k + 1, pointers, scratch, False)
+
+    cdef Storage storage_of_base(self, int base, list storages, char** pointers):
+        """Return the memory of a base: made when it is first touched."""
+        cdef Storage storage = storages[base]
+        if storage is None:
+            storage = new_storage(self.sizes[base - (self.bases - <int>len(self.sizes))])
+            storages[base], pointers[base] = storage, storage.data
+        return storage
+
+    cdef int run_again(self, Py_ssize_t k, list storages, char** pointers) except -1:
+        """Run a step on tensors: its result may be pending, in new memory."""
+        cdef Note* note = &self.notes.notes[k]
+        cdef Storage storage
+        cdef TensorImpl result
+        cdef intptr_t starts[MAX_TENSORS]
+        cdef list operands = []
+        cdef int j, base
+        for j in range(note.count):
+            base = self.places[k][0][j]
+            if note.makes and j == note.count - 1:
+                break
+            storage = self.storage_of_base(base, storages, pointers)
+            operands.append(storage)
+            starts[j] = pointers[base] - storage.data + <intptr_t>self.places[k][1][j]
+        result = (<again_function>note.again)(note.arguments, operands, starts)
+        if note.makes:
+            base = self.places[k][0][note.count - 1]
+            storages[base], pointers[base] = result.storage, result.storage.data
         return 0
 
     cdef int run_call(self, Call call, list storages, char** pointers) except -1:

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, has_own_memory, new_tensor
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for, same_shape
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
@@ -16,6 +16,7 @@ from cygrad._kernels.programs.steps cimport dtype_of
 cdef struct Map:
     const cg_kernel* kernel
     int dtype, count, ndim, cost        # operands, the result among them
+    int common_dtype, out_dtype, masks  # as of `map_kernel`
     bint fresh, has_params
     bint is_number[MAX_OPERANDS]        # else the next tensor of the launch
     intptr_t shape[MAX_DIMS]
@@ -62,6 +63,32 @@ cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const
 
 
 # ----- Any operands -----
+cdef bint is_whole(TensorImpl tensor) noexcept:
+    """Return True if a dense tensor is all of its memory."""
+    return byte_offset(tensor) == 0 and <size_t>(tensor.count * cg_itemsize[tensor.dtype_nr]) == tensor.storage.nbytes
+
+
+cdef object map_again(void* arguments, list storages, const intptr_t* starts):
+    """Return the result of a map of other operands, pending if it may be."""
+    cdef Map* map = <Map*>arguments
+    cdef Value values[MAX_OPERANDS]
+    cdef list tensors = []
+    cdef TensorImpl tensor
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int k, d
+    for k in range(map.count - 1):
+        if map.is_number[k]:
+            values[k].tensor, values[k].number = NULL, map.numbers[k]
+            continue
+        for d in range(map.ndim):
+            strides[d] = map.operands[k].strides[d] // cg_itemsize[map.operands[k].dtype]
+        tensor = new_tensor(storages[len(tensors)], starts[len(tensors)], map.operands[k].dtype, map.ndim, map.shape, strides)
+        tensors.append(tensor)
+        values[k].tensor = <PyObject*>tensor
+    return map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,
+                      map.params if map.has_params else NULL, map.cost, None, False, True)
+
+
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
     """Return the dtype of the loop: of a 16-bit float its own where the row needs it, or has one and all operands are of that dtype."""
     cdef int k
@@ -109,6 +136,9 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         target = empty_for(out_dtype, ndim, map.shape, count, values)
     begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
     launch.safe = True
+    map.common_dtype, map.out_dtype, map.masks = dtype, out_dtype, masks
+    if (map.fresh or waits and target.flags & CONTIGUOUS and is_whole(target)) and are_large(ndim, map.shape):
+        launch.again, launch.makes = map_again, True
     for k in range(count):
         map.is_number[k] = values[k].tensor is NULL
         if map.is_number[k]:

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from cygrad._core.compute.contraction cimport contract
 from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, kernel_function, run_decision, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, shallow_copy, stand_alone, value_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, new_tensor, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, is_dense, may_cast,
@@ -17,7 +17,7 @@ from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
-from cygrad._kernels.programs.settings cimport noted
+from cygrad._kernels.programs.settings cimport large, noted
 
 from cygrad._core.graph.rules import declare_rule
 from cygrad.ops import REDUCTIONS
@@ -153,6 +153,7 @@ cdef void reduce_few(const cg_reduction* kernel, TensorImpl x, TensorImpl result
 cdef struct Reduce:
     const cg_reduction* kernel
     int ndim, out_dtype
+    bint is_sum
     intptr_t shape[MAX_DIMS]
     char is_reduced[MAX_DIMS]
     Operand x
@@ -164,15 +165,43 @@ cdef int run_reduce(void* arguments, char** data) noexcept nogil:
     return run_reduction(reduce.kernel, &reduce.x, reduce.ndim, reduce.shape, reduce.is_reduced, data[1], reduce.out_dtype)
 
 
-cdef int run_driver(const cg_reduction* kernel, TensorImpl x, const char* is_reduced, TensorImpl result) noexcept:
+cdef object reduce_again(void* arguments, list storages, const intptr_t* starts):
+    """Reduce another tensor, which may be pending, into the memory of a result."""
+    cdef Reduce* reduce = <Reduce*>arguments
+    cdef TensorImpl x, result
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int d, ndim = 0
+    for d in range(reduce.ndim):
+        strides[d] = reduce.x.strides[d] // cg_itemsize[reduce.x.dtype]
+        if not reduce.is_reduced[d]:
+            sizes[ndim] = reduce.shape[d]
+            ndim += 1
+    x = new_tensor(storages[0], starts[0], reduce.x.dtype, reduce.ndim, reduce.shape, strides)
+    result = new_tensor(storages[1], starts[1], reduce.out_dtype, ndim, sizes, NULL)
+    if reduce_any(reduce.kernel, reduce.is_sum, x, reduce.is_reduced, result):
+        raise MemoryError()
+    return None
+
+
+cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) noexcept:
+    """Reduce dims of a tensor into a new, dense one: block by block where it is pending. -1: there is no memory."""
+    if x.storage.program is not NULL and is_dense(x) and (is_sum and contract(x, mask, result) or reduce_pending(kernel, x, mask, result)):
+        return 0
+    return run_driver(kernel, is_sum, x, mask, result)
+
+
+cdef int run_driver(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* is_reduced, TensorImpl result) noexcept:
     """Reduce dims of a tensor into a new, dense one. -1: there is no memory."""
     cdef Reduce reduce
     cdef Launch launch
-    reduce.kernel, reduce.ndim, reduce.out_dtype = kernel, x.ndim, result.dtype_nr
+    reduce.kernel, reduce.ndim, reduce.out_dtype, reduce.is_sum = kernel, x.ndim, result.dtype_nr, is_sum
     memcpy(reduce.shape, x.sizes, x.ndim * sizeof(intptr_t))
     memcpy(reduce.is_reduced, is_reduced, x.ndim)
     describe_operand(&reduce.x, x, cg_loops_of[x.dtype_nr], x.ndim)
     begin_launch(&launch, kernel.name, run_reduce, &reduce, sizeof(reduce))
+    if x.count >= large:
+        launch.again = reduce_again
     add_input(&launch, x)
     add_output(&launch, result)
     return run_launch(&launch, x.count >= RELEASE_GIL)
@@ -230,11 +259,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
         reduce_few(op.kernel, x, result)
         failed = 0
-    elif x.storage.program is not NULL and is_dense(x) and (op.is_sum and contract(x, mask, result)
-                                                            or reduce_pending(op.kernel, x, mask, result)):
-        failed = 0
     else:
-        failed = run_driver(op.kernel, x, mask, result)
+        failed = reduce_any(op.kernel, op.is_sum, x, mask, result)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
     if op.decide_nan is not None and holds_nan(result):

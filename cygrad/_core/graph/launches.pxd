@@ -6,10 +6,15 @@ and no pointer into tensors or the caller's stack: a copy of it runs as well, on
 Code with a short cut for small operands takes it only where nothing is `noted`.
 """
 from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl, address, value_address
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS, kernel_function
 from cygrad._kernels.programs.settings cimport noted
+
+# Compute a launch again on tensors over other storages, from some bytes on: operands or results may be pending. A tensor is returned if the
+# launch `makes` its result, in new memory; the last tensor of others is the result.
+ctypedef object (*again_function)(void* arguments, list storages, const intptr_t* starts)
 
 cdef struct Launch:
     const char* name
@@ -17,16 +22,19 @@ cdef struct Launch:
     void* arguments
     size_t argument_bytes
     PyObject* owner                     # of memory that the arguments point to, or NULL
+    again_function again                # or NULL: of large arrays alone
     int count
     unsigned read, written              # bits by tensor
     char steady                         # the kernel does not change its arguments
     char safe                           # it needs no memory
+    char makes                          # `again` makes its result
     PyObject* tensors[MAX_TENSORS]      # borrowed
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
     launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL
+    launch.again = NULL
     launch.count = 0
-    launch.steady = launch.safe = False
+    launch.steady = launch.safe = launch.makes = False
     launch.read = launch.written = 0
 
 cdef inline void add_input(Launch* launch, TensorImpl tensor) noexcept:

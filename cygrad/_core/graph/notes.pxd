@@ -35,7 +35,8 @@ cdef struct Note:
     bint borrowed       # the arguments are of an earlier step
     int kind, count
     int outcome         # of a decision; the number of a call
-    bint steady, safe   # as of a launch
+    bint steady, safe, makes    # as of a launch
+    void* again                 # an again_function (launches)
     unsigned read, written
     Place places[MAX_TENSORS]
 

@@ -163,7 +163,7 @@ cdef class Notes:
         cdef int k
         note.name, note.run, note.count, note.argument_bytes = launch.name, launch.run, launch.count, launch.argument_bytes
         note.read, note.written, note.kind, note.outcome, note.steady = launch.read, launch.written, kind, outcome, launch.steady
-        note.safe = launch.safe
+        note.safe, note.makes, note.again = launch.safe, launch.makes, <void*>launch.again
         for k in range(launch.count):
             self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], launch.read >> k & 1, launch.written >> k & 1)
         if launch.owner is not NULL:

@@ -7,9 +7,9 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygrad._core.capture.compiled_node import may_replay, replayed
+from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, share_memory
 from cygrad._core.capture.guards import Guard, first_broken
-from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable, recorded_results, share_memory
+from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl

@@ -8,10 +8,10 @@ from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TENSOR_TRACKED, TensorImpl, count_change, empty_like, shallow_copy
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TENSOR_TRACKED, TensorImpl, count_change, empty_like, needs_grad, shallow_copy
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport is_profiling, profiling_threads
-from cygrad._core.memory.storage cimport version_of
+from cygrad._core.memory.storage cimport owner_of, version_of
 from cygrad._core.operands.operands cimport copy_into
 
 from cygrad._core.levels.level import innermost_level
@@ -100,3 +100,17 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     if tracked:
         track_reachable(node)
     return results
+
+
+def share_memory(list results not None):
+    """Return True if a result that requires a gradient lies in the memory of another one."""
+    cdef dict owners = {}
+    for tensor in results:
+        owners.setdefault(id(owner_of((<TensorImpl?>tensor).storage)), []).append(tensor)
+    return any([len(group) > 1 and any([needs_grad(<TensorImpl>tensor) for tensor in group]) for group in owners.values()])
+
+
+def recorded_results(list results not None, list inputs not None):
+    """Return the results that require gradients and have memory of their own, which are the outputs of a node."""
+    cdef set outside = {id(owner_of((<TensorImpl?>tensor).storage)) for tensor in inputs}
+    return [tensor for tensor in results if needs_grad(<TensorImpl?>tensor) and id(owner_of((<TensorImpl>tensor).storage)) not in outside]

@@ -7,6 +7,7 @@ missing. Threads may run one program side by side.
 """
 from libc.stdint cimport intptr_t
 
+from cygrad._core.capture.layouts cimport Layout
 from cygrad._core.graph.notes cimport Call, Note, Notes
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.storage cimport Storage
@@ -17,19 +18,6 @@ cdef enum:
     RESIDUALS = 1
     CONSTANTS = 2
     FIRST_INPUT = 3
-
-cdef enum ResultKind:
-    MADE            # in memory of its own
-    SAME            # an input itself
-    VIEW_OF_INPUT
-
-cdef class Layout:
-    """The place of a tensor: a base, bytes from there, and geometry."""
-    cdef int kind
-    cdef int base, dtype, ndim
-    cdef intptr_t offset
-    cdef intptr_t[16] dims      # sizes, then strides
-    cdef tuple many_sizes, many_strides
 
 cdef class Part:
     """The forward or the backward part of a program."""
@@ -77,8 +65,9 @@ cdef class Replay:
     cdef int find_shared(self, list used, list first) except -1
     cdef int find_stops(self, Part part, list used, list last, list bases) except -1
     cdef int run_kernels(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1
-    cdef int run_stop(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1
-    cdef int run_again(self, Py_ssize_t k, list storages, char** pointers) except -1
+    cdef int run_stop(self, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1
+    cdef int run_touching(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1
+    cdef int run_again(self, Py_ssize_t k, object dying, list storages, char** pointers) except -1
     cdef Storage storage_of_base(self, int base, list storages, char** pointers)
     cdef int run_call(self, Call call, list storages, char** pointers) except -1
     cdef int add_base(self, int number, bint late, list bases) except -1

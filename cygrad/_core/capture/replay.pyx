@@ -8,18 +8,19 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
+from cygrad._core.capture.layouts cimport (MADE, SAME, VIEW_OF_INPUT, Layout, collect_tensors, filled, layout_at, suits, tensor_in,
+                                           with_holes)
 from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport CALL, CONSTANT, Call, DECISION, FRESH, Note, Notes, OUTSIDE, Slot, tensors_of_node
-from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset, needs_grad, new_tensor
-from cygrad._core.memory.sizes cimport bytes_between, sizes_tuple
+from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset, needs_grad
+from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of, settle, settle_value
 from cygrad._core.operands.operands cimport copy_into, copy_of
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.linked cimport (KERNEL, LOOP, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, Address, Kernel, LinkedStep,
-                                              run_linked,
-                                              run_loop)
+                                              run_linked, run_loop)
 
 from cygrad._core.operands.strided import as_strided
 
@@ -37,42 +38,6 @@ class Uncapturable(Exception):
 
 class GaveUp(Exception):
     """A replay gave up, and has changed nothing."""
-
-
-# ----- Layouts -----
-cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset):
-    cdef Layout layout = Layout.__new__(Layout)
-    cdef int d
-    layout.kind, layout.base, layout.offset, layout.dtype, layout.ndim = kind, base, offset, tensor.dtype_nr, tensor.ndim
-    if tensor.ndim <= 8:
-        for d in range(tensor.ndim):
-            layout.dims[d], layout.dims[8 + d] = tensor.sizes[d], tensor.strides[d]
-    else:
-        layout.many_sizes, layout.many_strides = sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides)
-    return layout
-
-
-cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start):
-    """Return a tensor of a layout whose base begins at a byte of a storage."""
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    cdef int d
-    if layout.ndim <= 8:
-        return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, layout.dims, &layout.dims[8])
-    for d in range(layout.ndim):
-        sizes[d], strides[d] = layout.many_sizes[d], layout.many_strides[d]
-    return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, sizes, strides)
-
-
-cdef bint suits(Layout layout, TensorImpl tensor) noexcept:
-    """Return True if a tensor has the dtype and the sizes of a layout."""
-    cdef int d
-    if tensor.dtype_nr != layout.dtype or tensor.ndim != layout.ndim:
-        return False
-    for d in range(tensor.ndim):
-        if tensor.sizes[d] != (layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]):
-            return False
-    return True
 
 
 # ----- Memory -----
@@ -144,7 +109,6 @@ cdef class Replay:
         free(self.addresses)
 
     def __len__(self):
-        """The number of steps."""
         return self.notes.count
 
     def steps_by_name(self):
@@ -153,8 +117,6 @@ cdef class Replay:
         for k in range(self.notes.count):
             key = self.notes.notes[k].name.decode(), self.steps[k].kind == LOOP
             counts[key] = counts.get(key, 0) + 1
-            if k in self.places and self.notes.notes[k].kind != CALL:
-                counts["again" if self.notes.notes[k].again is not NULL else key[0] + " touches"] = counts.get("again" if self.notes.notes[k].again is not NULL else key[0] + " touches", 0) + 1
         return counts
 
     @property
@@ -314,7 +276,8 @@ cdef class Replay:
         """Find the steps that are run one by one, and where memory that may be pending dies: a result that dies is never written."""
         cdef Py_ssize_t k
         cdef int number
-        cdef set results = {(<Layout>layout).base for layout in self.forward_part.results + self.backward_part.results if layout is not None}
+        cdef list layouts = self.forward_part.results + self.backward_part.results
+        cdef set results = {(<Layout>layout).base for layout in layouts if layout is not None}
         cdef int own = self.bases - <int>len(self.sizes)
         cdef Note* note
         cdef int j
@@ -340,7 +303,7 @@ cdef class Replay:
         cdef Kernel* kernel
         cdef Py_ssize_t k
         cdef int j, count = 0
-        cdef dict loops = {}        # equal ones are one
+        cdef dict shared = {}       # arguments: equal ones are one
         for k in range(self.notes.count):
             count += self.notes.notes[k].count
         self.steps = <LinkedStep*>calloc(max(self.notes.count, 1), sizeof(LinkedStep))
@@ -352,8 +315,9 @@ cdef class Replay:
         for k in range(self.notes.count):
             note, step = &self.notes.notes[k], &self.steps[k]
             step.kind = PYTHON if note.kind == CALL else OUTCOME if note.kind == DECISION else KERNEL
+            if note.steady:
+                share_arguments(note, shared)
             if note.run is run_loop and self.link_loop(note, step, bases):
-                share_arguments(note, loops)
                 step.content = note.arguments
                 continue
             kernel = &self.kernels[k]
@@ -423,7 +387,6 @@ cdef class Replay:
     cdef list run_forward(self, list inputs, list state):
         """Return the results for other inputs; `state` gets the storages that the backward part needs."""
         cdef TensorImpl tensor
-        cdef Storage storage
         cdef char** pointers = <char**>malloc(self.bases * sizeof(char*))
         cdef list storages = [None, None, self.constants]
         cdef int k
@@ -494,7 +457,7 @@ cdef class Replay:
         """Run a part. GaveUp, or the error of a call or a signal, with all memory as it was."""
         cdef Storage arena = part.arenas.pop() if part.arenas else new_storage(part.arena_bytes)
         cdef void* scratch = malloc(max(self.scratch_bytes, <size_t>1))
-        cdef Py_ssize_t k = part.first, stop, reached
+        cdef Py_ssize_t k = part.first, stop
         cdef bint released = part.end - part.first >= STEPS_WITHOUT_GIL or part.arena_bytes >= BYTES_WITHOUT_GIL
         cdef list before = None
         if scratch is NULL:
@@ -506,9 +469,7 @@ cdef class Replay:
                           for number, first, end in part.writes]
             for stop in part.stops:
                 self.run_kernels(k, stop, pointers, scratch, released)
-                self.run_stop(stop, storages, pointers, scratch)
-                for base in part.deaths.get(stop, ()):
-                    storages[base] = None
+                self.run_stop(stop, part.deaths.get(stop, ()), storages, pointers, scratch)
                 k = <Py_ssize_t>stop + 1
             self.run_kernels(k, part.end, pointers, scratch, released)
         except BaseException:
@@ -537,15 +498,27 @@ cdef class Replay:
             PyErr_CheckSignals()
         return 0
 
-    cdef int run_stop(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1:
-        """Run a call, or a step that touches memory which pending programs may compute or read."""
+    cdef int run_stop(self, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1:
+        """Run a call, or a step that touches memory which pending programs may compute or read.
+
+        `dying`: bases that no later step touches.
+        """
+        cdef Note* note = &self.notes.notes[k]
+        if note.kind == CALL:
+            self.run_call(self.calls[note.outcome], storages, pointers)
+        elif note.again is not NULL and settings.fuses:
+            self.run_again(k, dying, storages, pointers)
+        else:
+            self.run_touching(k, storages, pointers, scratch)
+        for base in dying:
+            storages[base] = None
+        return 0
+
+    cdef int run_touching(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1:
+        """Run a kernel on memory that pending programs may compute, or read where it writes."""
         cdef Note* note = &self.notes.notes[k]
         cdef Storage storage
-        cdef int j, base
-        if note.kind == CALL:
-            return self.run_call(self.calls[note.outcome], storages, pointers)
-        if note.again is not NULL and settings.fuses:
-            return self.run_again(k, storages, pointers)
+        cdef int j
         for j in range(note.count):
             if note.places[j].slot in self.shared:
                 storage = self.storage_of_base(self.places[k][0][j], storages, pointers)
@@ -563,7 +536,7 @@ cdef class Replay:
             storages[base], pointers[base] = storage, storage.data
         return storage
 
-    cdef int run_again(self, Py_ssize_t k, list storages, char** pointers) except -1:
+    cdef int run_again(self, Py_ssize_t k, object dying, list storages, char** pointers) except -1:
         """Run a step on tensors: its result may be pending, in new memory."""
         cdef Note* note = &self.notes.notes[k]
         cdef Storage storage
@@ -578,6 +551,9 @@ cdef class Replay:
             storage = self.storage_of_base(base, storages, pointers)
             operands.append(storage)
             starts[j] = pointers[base] - storage.data + <intptr_t>self.places[k][1][j]
+        storage = None
+        for base in dying:      # before: a pending result without another reference is never written
+            storages[base] = None
         result = (<again_function>note.again)(note.arguments, operands, starts)
         if note.makes:
             base = self.places[k][0][note.count - 1]
@@ -616,60 +592,3 @@ cdef class Replay:
                 raise GaveUp()
             copy_into(target, tensor)
         return 0
-
-
-def share_memory(list results not None):
-    """Return True if a result that requires a gradient lies in the memory of another one."""
-    cdef dict owners = {}
-    for tensor in results:
-        owners.setdefault(id(owner_of((<TensorImpl?>tensor).storage)), []).append(tensor)
-    return any([len(group) > 1 and any([needs_grad(<TensorImpl>tensor) for tensor in group]) for group in owners.values()])
-
-
-def recorded_results(list results not None, list inputs not None):
-    """Return the results that require gradients and have memory of their own, which are the outputs of a node."""
-    cdef set outside = {id(owner_of((<TensorImpl?>tensor).storage)) for tensor in inputs}
-    return [tensor for tensor in results if needs_grad(<TensorImpl?>tensor) and id(owner_of((<TensorImpl>tensor).storage)) not in outside]
-
-
-# ----- Values of calls -----
-@cython.final
-cdef class Hole:
-    """The place of a tensor among the arguments of a call."""
-    cdef int number
-
-
-cdef object with_holes(object value, object numbers):
-    """Return a value with tensors replaced by holes."""
-    cdef Hole hole
-    if isinstance(value, TensorImpl):
-        hole = Hole.__new__(Hole)
-        hole.number = numbers[id(value)]
-        return hole
-    return mapped(value, with_holes, numbers)
-
-
-cdef object filled(object value, object tensors):
-    """Return a value with tensors in its holes."""
-    return tensors[(<Hole>value).number] if isinstance(value, Hole) else mapped(value, filled, tensors)
-
-
-cdef object mapped(object value, object (*function)(object, object), object argument):
-    """Return a value with a function applied to the items of a tuple, list or dict."""
-    if isinstance(value, dict):
-        return {name: function(item, argument) for name, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        items = [function(item, argument) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
-
-
-cdef int collect_tensors(object value, list tensors) except -1:
-    if isinstance(value, TensorImpl):
-        tensors.append(value)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            collect_tensors(item, tensors)
-    elif isinstance(value, dict):
-        collect_tensors([*value.values()], tensors)
-    return 0

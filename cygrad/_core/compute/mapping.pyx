@@ -10,8 +10,13 @@ from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, descr
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
+from cygrad._kernels.drivers.packing cimport load_operand, store_operand
 from cygrad._kernels.programs.linked cimport Loop, run_loop
 from cygrad._kernels.programs.steps cimport dtype_of
+
+cdef enum:
+    NUMBER_WORDS = sizeof(cg_number) // sizeof(intptr_t)
+    HEAD = 7 + MAX_PARAMS * NUMBER_WORDS        # words before the shape
 
 cdef struct Map:
     const cg_kernel* kernel
@@ -66,6 +71,47 @@ cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const
 cdef bint is_whole(TensorImpl tensor) noexcept:
     """Return True if a dense tensor is all of its memory."""
     return byte_offset(tensor) == 0 and <size_t>(tensor.count * cg_itemsize[tensor.dtype_nr]) == tensor.storage.nbytes
+
+
+cdef size_t store_map(const void* arguments, intptr_t* words) noexcept:
+    cdef const Map* map = <const Map*>arguments
+    cdef intptr_t* place
+    cdef int k, d
+    if words is NULL:
+        return HEAD + map.ndim + map.count * (1 + NUMBER_WORDS + 3 + map.ndim)
+    words[0], words[1], words[2], words[3], words[4] = <intptr_t>map.kernel, map.dtype, map.count, map.ndim, map.cost
+    words[5], words[6] = map.fresh, map.has_params
+    memset(&words[7], 0, sizeof(map.params))
+    if map.has_params:
+        memcpy(&words[7], map.params, sizeof(map.params))
+    place = words + HEAD
+    for d in range(map.ndim):
+        place[d] = map.shape[d]
+    place += map.ndim
+    for k in range(map.count):
+        place[0] = map.is_number[k]
+        memset(&place[1], 0, sizeof(cg_number))
+        if map.is_number[k]:
+            memcpy(&place[1], &map.numbers[k], sizeof(cg_number))
+        place = store_operand(&map.operands[k], map.ndim, place + 1 + NUMBER_WORDS)
+    return place - words
+
+
+cdef int run_stored_map(void* arguments, char** data) noexcept nogil:
+    cdef const intptr_t* words = <const intptr_t*>arguments
+    cdef Operand operands[MAX_OPERANDS]
+    cdef int count = <int>words[2], ndim = <int>words[3], k, tensors = 0
+    cdef const intptr_t* place = words + HEAD + ndim
+    for k in range(count):
+        if place[0]:
+            operands[k].data = <char*>&place[1]
+        else:
+            operands[k].data = data[tensors]
+            tensors += 1
+        place = load_operand(&operands[k], ndim, place + 1 + NUMBER_WORDS)
+    run_elementwise(<const cg_kernel*>words[0], <int>words[1], count, operands, ndim, words + HEAD, &words[7] if words[6] else NULL,
+                    <int>words[4], words[5])
+    return 0
 
 
 cdef object map_again(void* arguments, list storages, const intptr_t* starts):
@@ -135,7 +181,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     if map.fresh:
         target = empty_for(out_dtype, ndim, map.shape, count, values)
     begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
-    launch.safe = True
+    launch.safe, launch.store, launch.run_stored = True, store_map, run_stored_map
     map.common_dtype, map.out_dtype, map.masks = dtype, out_dtype, masks
     if (map.fresh or waits and target.flags & CONTIGUOUS and is_whole(target)) and are_large(ndim, map.shape):
         launch.again, launch.makes = map_again, True

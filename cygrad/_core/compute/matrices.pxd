@@ -15,12 +15,12 @@ cdef enum:
 
 cdef struct Call:
     int arguments, batch                            # how many there are, and dims in front of the matrices' own
-    intptr_t shape[MAX_DIMS]                        # of the batch
-    intptr_t steps[MAX_ARGUMENTS][MAX_DIMS]         # strides of each argument in the batch; all in bytes
-    intptr_t dims[1 + MAX_NAMES]                    # the count of matrices in one call, and the sizes that a signature names
-    intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then of its own dims
     matrix_loop loop
     void* data                                      # of the loop
+    intptr_t dims[1 + MAX_NAMES]                    # the count of matrices in one call, and the sizes that a signature names
+    intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then of its own dims
+    intptr_t shape[MAX_DIMS]                        # of the batch; a launch without one has nothing from here on
+    intptr_t steps[MAX_ARGUMENTS][MAX_DIMS]         # strides of each argument in the batch; all in bytes
 
 # Begin the launch of a loop; its tensors follow.
 cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept

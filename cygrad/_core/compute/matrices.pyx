@@ -37,14 +37,10 @@ cdef extern from "numpy/ufuncobject.h":
 cdef int run_call(void* arguments, char** places) noexcept nogil:
     """Run a loop over all matrices; `places`: where the arguments are."""
     cdef Call* call = <Call*>arguments
-    cdef int k
     if call.batch:
         run_batch(call, places)
-        return 0
-    for k in range(call.arguments):
-        call.strides[k] = 0
-    call.dims[0] = 1
-    call.loop(places, call.dims, call.strides, call.data)
+    else:
+        call.loop(places, call.dims, call.strides, call.data)
     return 0
 
 
@@ -53,9 +49,6 @@ cdef void run_batch(Call* call, char** places) noexcept nogil:
     cdef char* pointers[MAX_ARGUMENTS]
     cdef intptr_t index[MAX_DIMS]
     cdef int outer = call.batch - 1, k, d
-    for k in range(call.arguments):
-        call.strides[k] = call.steps[k][outer]
-    call.dims[0] = call.shape[outer]
     for d in range(outer):
         index[d] = 0
     while True:
@@ -78,8 +71,12 @@ cdef void run_batch(Call* call, char** places) noexcept nogil:
 
 
 cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept:
-    call.loop, call.data = loop, data
-    begin_launch(launch, "matrices", run_call, call, sizeof(Call))
+    cdef int outer = call.batch - 1, k
+    call.loop, call.data, call.dims[0] = loop, data, call.shape[outer] if call.batch else 1
+    for k in range(call.arguments):
+        call.strides[k] = call.steps[k][outer] if call.batch else 0
+    begin_launch(launch, "matrices", run_call, call, sizeof(Call) if call.batch else <size_t>(<char*>call.shape - <char*>call))
+    launch.steady = True
 
 
 cdef int check_memory() except -1:

@@ -16,6 +16,7 @@ from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out,
 from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
+from cygrad._kernels.drivers.packing cimport load_operand, store_operand
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
 from cygrad._kernels.programs.settings cimport large, noted
 
@@ -165,6 +166,27 @@ cdef int run_reduce(void* arguments, char** data) noexcept nogil:
     return run_reduction(reduce.kernel, &reduce.x, reduce.ndim, reduce.shape, reduce.is_reduced, data[1], reduce.out_dtype)
 
 
+cdef size_t store_reduce(const void* arguments, intptr_t* words) noexcept:
+    cdef const Reduce* reduce = <const Reduce*>arguments
+    cdef int ndim = reduce.ndim
+    if words is NULL:
+        return 3 + 2 * ndim + 3 + ndim
+    words[0], words[1], words[2] = <intptr_t>reduce.kernel, ndim, reduce.out_dtype
+    memcpy(&words[3], reduce.shape, ndim * sizeof(intptr_t))
+    memset(&words[3 + ndim], 0, ndim * sizeof(intptr_t))
+    memcpy(&words[3 + ndim], reduce.is_reduced, ndim)
+    return store_operand(&reduce.x, ndim, words + 3 + 2 * ndim) - words
+
+
+cdef int run_stored_reduce(void* arguments, char** data) noexcept nogil:
+    cdef const intptr_t* words = <const intptr_t*>arguments
+    cdef int ndim = <int>words[1]
+    cdef Operand x
+    load_operand(&x, ndim, words + 3 + 2 * ndim)
+    x.data = data[0]
+    return run_reduction(<const cg_reduction*>words[0], &x, ndim, words + 3, <const char*>&words[3 + ndim], data[1], <int>words[2])
+
+
 cdef object reduce_again(void* arguments, list storages, const intptr_t* starts):
     """Reduce another tensor, which may be pending, into the memory of a result."""
     cdef Reduce* reduce = <Reduce*>arguments
@@ -177,8 +199,8 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
         if not reduce.is_reduced[d]:
             sizes[ndim] = reduce.shape[d]
             ndim += 1
-    x = new_tensor(storages[0], starts[0], reduce.x.dtype, reduce.ndim, reduce.shape, strides)
-    result = new_tensor(storages[1], starts[1], reduce.out_dtype, ndim, sizes, NULL)
+    result = new_tensor(storages.pop(), starts[1], reduce.out_dtype, ndim, sizes, NULL)
+    x = new_tensor(storages.pop(), starts[0], reduce.x.dtype, reduce.ndim, reduce.shape, strides)       # its only reference perhaps
     if reduce_any(reduce.kernel, reduce.is_sum, x, reduce.is_reduced, result):
         raise MemoryError()
     return None
@@ -200,6 +222,7 @@ cdef int run_driver(const cg_reduction* kernel, bint is_sum, TensorImpl x, const
     memcpy(reduce.is_reduced, is_reduced, x.ndim)
     describe_operand(&reduce.x, x, cg_loops_of[x.dtype_nr], x.ndim)
     begin_launch(&launch, kernel.name, run_reduce, &reduce, sizeof(reduce))
+    launch.store, launch.run_stored = store_reduce, run_stored_reduce
     if x.count >= large:
         launch.again = reduce_again
     add_input(&launch, x)

@@ -16,6 +16,9 @@ from cygrad._kernels.programs.settings cimport noted
 # launch `makes` its result, in new memory; the last tensor of others is the result.
 ctypedef object (*again_function)(void* arguments, list storages, const intptr_t* starts)
 
+# Write arguments in as few words as they take, and return how many these are; into NULL: count them.
+ctypedef size_t (*store_function)(const void* arguments, intptr_t* words) noexcept
+
 cdef struct Launch:
     const char* name
     kernel_function run
@@ -23,6 +26,8 @@ cdef struct Launch:
     size_t argument_bytes
     PyObject* owner                     # of memory that the arguments point to, or NULL
     again_function again                # or NULL: of large arrays alone
+    store_function store                # or NULL: notes have the words in place of the arguments, and `run_stored`
+    kernel_function run_stored          # which does not change them
     int count
     unsigned read, written              # bits by tensor
     char steady                         # the kernel does not change its arguments
@@ -32,7 +37,7 @@ cdef struct Launch:
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
     launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL
-    launch.again = NULL
+    launch.again, launch.store = NULL, NULL
     launch.count = 0
     launch.steady = launch.safe = launch.makes = False
     launch.read = launch.written = 0

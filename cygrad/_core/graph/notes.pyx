@@ -168,10 +168,16 @@ cdef class Notes:
             self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], launch.read >> k & 1, launch.written >> k & 1)
         if launch.owner is not NULL:
             self.owners.append(<object>launch.owner)
-        note.arguments = malloc(max(launch.argument_bytes, <size_t>1))
+        if launch.store is not NULL and launch.again is NULL:
+            note.argument_bytes = launch.store(launch.arguments, NULL) * sizeof(intptr_t)
+            note.run, note.steady = launch.run_stored, True
+        note.arguments = malloc(max(note.argument_bytes, <size_t>1))
         if note.arguments is NULL:
             raise MemoryError()
-        memcpy(note.arguments, launch.arguments, launch.argument_bytes)
+        if note.run is launch.run:
+            memcpy(note.arguments, launch.arguments, launch.argument_bytes)
+        else:
+            launch.store(launch.arguments, <intptr_t*>note.arguments)
         self.count += 1
         return 0
 

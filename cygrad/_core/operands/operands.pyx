@@ -21,7 +21,8 @@ from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX128, CG_FLOAT64, CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast,
                                                   cg_complex, cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_is_integer,
-                                                  cg_itemsize, cg_kind, cg_promotion, cg_rank, copy)
+                                                  cg_itemsize, cg_kind, cg_promotion, cg_rank)
+from cygrad._kernels.drivers.copying cimport Copy, run_copy, run_stored_copy, store_copy
 from cygrad._kernels.programs.settings cimport noted
 
 from cygrad.ops.dtypes import DTYPES, refused_promotion
@@ -537,19 +538,6 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
     return copy_elements(target, source, False)
 
 
-cdef struct Copy:
-    int ndim
-    intptr_t shape[MAX_DIMS]
-    Operand source, target
-
-
-cdef int run_copy(void* arguments, char** data) noexcept nogil:
-    cdef Copy* elements = <Copy*>arguments
-    elements.source.data, elements.target.data = data[0], data[1]
-    copy(&elements.target, &elements.source, elements.ndim, elements.shape)
-    return 0
-
-
 cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) except -1:
     cdef Copy elements
     cdef Launch launch
@@ -567,7 +555,7 @@ cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) e
     describe_operand(&elements.source, source, source.dtype_nr, elements.ndim)
     describe_operand(&elements.target, target, target.dtype_nr, elements.ndim)
     begin_launch(&launch, "copy", run_copy, &elements, sizeof(elements))
-    launch.safe = True
+    launch.safe, launch.store, launch.run_stored = True, store_copy, run_stored_copy
     add_input(&launch, source)
     add_output(&launch, target)
     run_launch(&launch, release_gil and target.count >= RELEASE_GIL)

@@ -1,0 +1,25 @@
+"""Layouts: tensors of a replay without their memory, and values with places for tensors."""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.storage cimport Storage
+
+cdef enum ResultKind:
+    MADE            # in memory of its own
+    SAME            # an input itself
+    VIEW_OF_INPUT
+
+cdef class Layout:
+    """The place of a tensor: a base, bytes from there, and geometry."""
+    cdef int kind
+    cdef int base, dtype, ndim
+    cdef intptr_t offset
+    cdef intptr_t[16] dims      # sizes, then strides
+    cdef tuple many_sizes, many_strides
+
+cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset)
+cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start)
+cdef bint suits(Layout layout, TensorImpl tensor) noexcept
+cdef object with_holes(object value, object numbers)
+cdef object filled(object value, object tensors)
+cdef int collect_tensors(object value, list tensors) except -1

@@ -1,0 +1,91 @@
+"""Layouts of tensors in a replay (see layouts.pxd for the contract)."""
+cimport cython
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.tensor cimport TensorImpl, new_tensor
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport Storage
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
+
+
+@cython.final
+cdef class Layout:
+    pass
+
+
+cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset):
+    cdef Layout layout = Layout.__new__(Layout)
+    cdef int d
+    layout.kind, layout.base, layout.offset, layout.dtype, layout.ndim = kind, base, offset, tensor.dtype_nr, tensor.ndim
+    if tensor.ndim <= 8:
+        for d in range(tensor.ndim):
+            layout.dims[d], layout.dims[8 + d] = tensor.sizes[d], tensor.strides[d]
+    else:
+        layout.many_sizes, layout.many_strides = sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides)
+    return layout
+
+
+cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start):
+    """Return a tensor of a layout whose base begins at a byte of a storage."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d
+    if layout.ndim <= 8:
+        return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, layout.dims, &layout.dims[8])
+    for d in range(layout.ndim):
+        sizes[d], strides[d] = layout.many_sizes[d], layout.many_strides[d]
+    return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, sizes, strides)
+
+
+cdef bint suits(Layout layout, TensorImpl tensor) noexcept:
+    """Return True if a tensor has the dtype and the sizes of a layout."""
+    cdef int d
+    if tensor.dtype_nr != layout.dtype or tensor.ndim != layout.ndim:
+        return False
+    for d in range(tensor.ndim):
+        if tensor.sizes[d] != (layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]):
+            return False
+    return True
+
+
+# ----- Values of calls -----
+@cython.final
+cdef class Hole:
+    """The place of a tensor among the arguments of a call."""
+    cdef int number
+
+
+cdef object with_holes(object value, object numbers):
+    """Return a value with tensors replaced by holes."""
+    cdef Hole hole
+    if isinstance(value, TensorImpl):
+        hole = Hole.__new__(Hole)
+        hole.number = numbers[id(value)]
+        return hole
+    return mapped(value, with_holes, numbers)
+
+
+cdef object filled(object value, object tensors):
+    """Return a value with tensors in its holes."""
+    return tensors[(<Hole>value).number] if isinstance(value, Hole) else mapped(value, filled, tensors)
+
+
+cdef object mapped(object value, object (*function)(object, object), object argument):
+    """Return a value with a function applied to the items of a tuple, list or dict."""
+    if isinstance(value, dict):
+        return {name: function(item, argument) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        items = [function(item, argument) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+cdef int collect_tensors(object value, list tensors) except -1:
+    if isinstance(value, TensorImpl):
+        tensors.append(value)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            collect_tensors(item, tensors)
+    elif isinstance(value, dict):
+        collect_tensors([*value.values()], tensors)
+    return 0

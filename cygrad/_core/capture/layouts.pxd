@@ -8,6 +8,7 @@ cdef enum ResultKind:
     MADE            # in memory of its own
     SAME            # an input itself
     VIEW_OF_INPUT
+    DETACHED        # of an input, without its history
 
 cdef class Layout:
     """The place of a tensor: a base, bytes from there, and geometry."""

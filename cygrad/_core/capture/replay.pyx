@@ -8,7 +8,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.capture.layouts cimport (MADE, SAME, VIEW_OF_INPUT, Layout, collect_tensors, filled, layout_at, suits, tensor_in,
+from cygrad._core.capture.layouts cimport (DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, collect_tensors, filled, layout_at, suits, tensor_in,
                                            with_holes)
 from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
@@ -215,7 +215,8 @@ cdef class Replay:
             if owner_of(other.storage) is storage:
                 if other.dtype_nr != tensor.dtype_nr or other.storage is not tensor.storage:
                     raise Uncapturable("a result is a view of an argument as another dtype, or by .data: return a copy, by .clone()")
-                return layout_at(tensor, VIEW_OF_INPUT, FIRST_INPUT + k, byte_offset(tensor) - byte_offset(other))
+                return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT, FIRST_INPUT + k,
+                                 byte_offset(tensor) - byte_offset(other))
         number = self.notes.number_of(storage)
         if number < 0 and tensor.count == 0:
             return layout_at(tensor, MADE, CONSTANTS, 0)
@@ -444,10 +445,10 @@ cdef class Replay:
                 results.append(None)
             elif layout.kind == SAME:
                 results.append(inputs[layout.base])
-            elif layout.kind == VIEW_OF_INPUT:
+            elif layout.kind == VIEW_OF_INPUT or layout.kind == DETACHED:
                 tensor = inputs[layout.base - FIRST_INPUT]
                 view = tensor_in(layout, tensor.storage, byte_offset(tensor))
-                results.append(view if is_backward else as_strided(tensor, view.shape, view.stride(), view.storage_offset()))
+                results.append(view if is_backward or layout.kind == DETACHED else as_strided(tensor, view.shape, view.stride(), view.storage_offset()))
             else:
                 tensor = tensor_in(layout, storages[layout.base], 0)
                 results.append(tensor if layout.base != CONSTANTS else copy_of(tensor, tensor.dtype_nr))
@@ -568,7 +569,7 @@ cdef class Replay:
         cdef list tensors = [], results = []
         cdef bint mode = grad_mode()[0]
         for k, layout in enumerate(call.layouts):
-            storage = storages[layout.base]
+            storage = self.storage_of_base(layout.base, storages, pointers)
             tensor = tensor_in(layout, storage, pointers[layout.base] - storage.data)
             if call.saved and k < call.argument_count and call.needs_grad[k]:
                 tensor.flags |= REQUIRES_GRAD

@@ -4,9 +4,10 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, has_own_memory, new_tensor
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory, new_tensor
 from cygrad._core.levels.observers cimport profiling_threads
-from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for, same_shape
+from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
+                                             same_shape)
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
@@ -119,7 +120,7 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
     cdef Map* map = <Map*>arguments
     cdef Value values[MAX_OPERANDS]
     cdef list tensors = []
-    cdef TensorImpl tensor
+    cdef TensorImpl tensor, result
     cdef intptr_t strides[MAX_DIMS]
     cdef int k, d
     for k in range(map.count - 1):
@@ -131,8 +132,13 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
         tensor = new_tensor(storages[len(tensors)], starts[len(tensors)], map.operands[k].dtype, map.ndim, map.shape, strides)
         tensors.append(tensor)
         values[k].tensor = <PyObject*>tensor
-    return map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,
-                      map.params if map.has_params else NULL, map.cost, None, False, True)
+    tensor = map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,
+                        map.params if map.has_params else NULL, map.cost, None, False, True)
+    if not tensor.flags & CONTIGUOUS:       # it lies as operands that are repeated do
+        result = empty(map.out_dtype, map.ndim, map.shape)
+        copy_into(result, tensor)
+        return result
+    return tensor
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
@@ -183,7 +189,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
     launch.safe, launch.store, launch.run_stored = True, store_map, run_stored_map
     map.common_dtype, map.out_dtype, map.masks = dtype, out_dtype, masks
-    if (map.fresh or waits and target.flags & CONTIGUOUS and is_whole(target)) and are_large(ndim, map.shape):
+    if target.flags & CONTIGUOUS and (map.fresh or waits and is_whole(target)) and are_large(ndim, map.shape):
         launch.again, launch.makes = map_again, True
     for k in range(count):
         map.is_number[k] = values[k].tensor is NULL

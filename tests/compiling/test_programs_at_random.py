@@ -1,0 +1,122 @@
+"""Functions at random, captured: replays on other values have eager's bits, gradients and changes of arguments included.
+
+A function is a list of instructions over the values so far: operators, views, changes in place, decisions by values, gradients inside.
+"""
+
+import contextlib
+import random
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._testing import defer_from
+from cygrad.autograd import grad
+from cygrad.config import set_contraction
+from samples import array_of
+
+ROWS, COLUMNS = 5, 7
+SHAPES = [(ROWS, COLUMNS), (COLUMNS,), (ROWS, 1), (1, COLUMNS), (), (2, ROWS, COLUMNS)]
+COUNT = 200
+
+
+def inner_gradient(a, b):
+    """Return a gradient that is taken inside, which can be differentiated again."""
+    if not a.requires_grad:
+        return a * 2
+    return grad((a * b).sin().sum(), a, create_graph=True)[0]
+
+
+def branch(a, b):
+    return a + b if a.sum() > b.sum() else a - b
+
+
+def written(a, b):
+    copy = a.clone()
+    copy[..., :1] = b.mean()
+    return copy
+
+
+OPERATIONS = [
+    lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - 1.25, lambda a, b: 2 * a, lambda a, b: a / (b * b + 1.5), lambda a, b: 3 - b,
+    lambda a, b: a.exp(), lambda a, b: a.tanh() * b, lambda a, b: (a * a + 0.1).sqrt(), lambda a, b: a.clamp(0.4, 0.7),
+    lambda a, b: cg.where(a > 0.5, a, b), lambda a, b: a.masked_fill(a > 0.6, 0.25), lambda a, b: cg.maximum(a, b),
+    lambda a, b: a.float() * b, lambda a, b: a.double(), lambda a, b: a[..., 1:] * a[..., :-1], lambda a, b: a[..., ::2],
+    lambda a, b: a.flip(-1) if a.dim() else a, lambda a, b: a.mT if a.dim() > 1 else a, lambda a, b: a.reshape(-1), lambda a, b: a.detach(),
+    lambda a, b: a.expand(2, *a.shape), lambda a, b: cg.cat([a.reshape(-1), b.reshape(-1)]), lambda a, b: cg.stack([a, a.sin()]),
+    lambda a, b: a.sum(), lambda a, b: a.sum(-1) if a.dim() else a, lambda a, b: a.mean(0, keepdim=True) if a.dim() else a,
+    lambda a, b: a.softmax(-1), lambda a, b: a.logsumexp(-1), lambda a, b: a.cumsum(-1), lambda a, b: a.sort().values if a.dim() else a,
+    lambda a, b: a.amax(-1, True), lambda a, b: a @ a.mT if a.dim() > 1 else a, lambda a, b: a.clone().mul_(0.5).add_(b.mean()),
+    lambda a, b: cg.linalg.inv(a @ a.mT + 3 * cg.eye(a.shape[-2], dtype=a.dtype)) if a.dim() > 1 else a, inner_gradient, branch, written,
+    lambda a, b: a.detach().mul_(1.5), lambda a, b: a.index_select(0, cg.tensor([0, 0])) if a.dim() else a, lambda a, b: a.norm(),
+    lambda a, b: a[a.argmax(0)] if a.dim() == 1 else a,
+]
+
+
+class Function:
+    """A function of tensors: instructions that run on the first values it was given."""
+
+    def __init__(self, seed):
+        stream = random.Random(seed)
+        self.shapes = [stream.choice(SHAPES) for _ in range(3)]
+        self.dtypes = [stream.choice([cg.float64, cg.float64, cg.float32]) for _ in range(3)]
+        self.needs_grad = [stream.random() < 0.6 for _ in range(3)]
+        self.steps = []
+        values = self.leaves(0)
+        for _ in range(12):
+            step = stream.randrange(len(OPERATIONS)), stream.randrange(len(values)), stream.randrange(len(values))
+            with contextlib.suppress(RuntimeError, IndexError, ValueError, TypeError):
+                result = OPERATIONS[step[0]](values[step[1]], values[step[2]])
+                if result.numel() < 4000:
+                    values.append(result)
+                    self.steps.append(step)
+
+    def leaves(self, seed):
+        numbers = np.random.default_rng(seed)
+        leaves = [cg.tensor(numbers.uniform(0.3, 0.9, shape)).to(dtype) for shape, dtype in zip(self.shapes, self.dtypes, strict=True)]
+        return [leaf.requires_grad_(needs) for leaf, needs in zip(leaves, self.needs_grad, strict=True)]
+
+    def __call__(self, *leaves):
+        values = [*leaves]
+        for operation, a, b in self.steps:
+            values.append(OPERATIONS[operation](values[a], values[b]))
+        return values[3:][-5:]
+
+
+def observed(function, leaves):
+    """Return the bits of results, gradients and leaves; or the error."""
+    try:
+        results = function(*leaves)
+        inputs = [leaf for leaf in leaves if leaf.requires_grad]
+        # A gradient that reaches a leaf through the function and beside it is summed in another order.
+        outputs = [result.sum() for result in results
+                   if result.requires_grad and not any(result is leaf or result._base is leaf for leaf in leaves)]
+        gradients = grad(outputs, inputs, allow_unused=True) if outputs else ()
+    except (RuntimeError, IndexError, ValueError, np.linalg.LinAlgError) as error:
+        return type(error), str(error)
+    return [(tensor.dtype, tensor.shape, array_of(tensor).tobytes())
+            for tensor in (*results, *gradients, *leaves) if tensor is not None]
+
+
+def compare(seed):
+    """Compare calls with several values; return how many of them were replays."""
+    function = Function(seed)
+    compiled = cg.compile(function)
+    for values in (0, 1, 2, 1):
+        assert observed(compiled, function.leaves(values)) == observed(function, function.leaves(values)), (seed, values)
+    return compiled.cache_info().hits
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("large", [1 << 17, 8])
+@pytest.mark.cases("first", range(0, COUNT, 20))
+def test_replays_have_the_bits_of_the_function(first, large):
+    contracts = set_contraction(False)
+    before = defer_from(large)
+    try:
+        with np.errstate(all="ignore"):
+            replays = sum(compare(seed) for seed in range(first, first + 20))
+    finally:
+        defer_from(before)
+        set_contraction(contracts)
+    assert replays > 20

@@ -8,8 +8,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.capture.layouts cimport (DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, collect_tensors, filled, layout_at, suits, tensor_in,
-                                           with_holes)
+from cygrad._core.capture.layouts cimport (DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, collect_tensors, filled, layout_at, suits,
+                                           tensor_in, with_holes)
 from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport CALL, CONSTANT, Call, DECISION, FRESH, Note, Notes, OUTSIDE, Slot, tensors_of_node
@@ -448,7 +448,9 @@ cdef class Replay:
             elif layout.kind == VIEW_OF_INPUT or layout.kind == DETACHED:
                 tensor = inputs[layout.base - FIRST_INPUT]
                 view = tensor_in(layout, tensor.storage, byte_offset(tensor))
-                results.append(view if is_backward or layout.kind == DETACHED else as_strided(tensor, view.shape, view.stride(), view.storage_offset()))
+                if not is_backward and layout.kind == VIEW_OF_INPUT:
+                    view = as_strided(tensor, view.shape, view.stride(), view.storage_offset())
+                results.append(view)
             else:
                 tensor = tensor_in(layout, storages[layout.base], 0)
                 results.append(tensor if layout.base != CONSTANTS else copy_of(tensor, tensor.dtype_nr))

@@ -7,6 +7,7 @@
  *   NUMBER(USE)                        the same of an operand that is one number for all elements, and none of INPUTS
  *   PARAMS(USE)                        USE(name, index) for each constant of the call
  *   VALUE                              the formula, of these names
+ *   WRITE                              a function that computes the first results in another way, with the same bits: their count
  * and how it runs: SERIAL, VECTORS (whole ones, over the end of the data), STREAM (past the caches), or NARROW (the name of a dtype of 16
  * bits: converted in registers, in whole vectors); otherwise a loop of elements. FETCHES: with prefetches of blocks.
  * Included once for each; not guarded on purpose.
@@ -15,6 +16,8 @@
 #define CG_PARAM(name, index) const T name = ((const T *)c)[index]; (void)name;
 #define CG_FETCH_INPUT(name, type, index) CG_FETCH_BLOCK(p_##name + first);
 #define CG_FETCH_INPUT_ROW(name, type, index) CG_FETCH_ROW(p_##name + first);
+#define CG_POINTER_OF(name, type, index) , p_##name
+#define CG_SKIP(name, type, index) p_##name += written;
 
 #ifdef NARROW
 #define CG_PASTE2(a, b) a##_##b
@@ -87,6 +90,11 @@ void NAME(char *const *p, const intptr_t *s, intptr_t n, const void *c) {
     NUMBER(CG_POINTER)
 #endif
     PARAMS(CG_PARAM)
+#ifdef WRITE
+    const intptr_t written = WRITE(out INPUTS(CG_POINTER_OF), n);
+    out += written; n -= written;
+    INPUTS(CG_SKIP)
+#endif
     /* A blocked loop gets no loops for scalars: gcc would hoist a function of one and call its scalar form, with other bits. */
 #if COUNT == 2 && !defined(VECTORS) && !defined(SERIAL) && !defined(NUMBER)
     if (!s[0]) { FIRST(CG_LOAD_ONE) CG_BEGIN SECOND(CG_LOAD) CG_END return; }
@@ -107,6 +115,8 @@ void NAME(char *const *p, const intptr_t *s, intptr_t n, const void *c) {
 #undef CG_PARAM
 #undef CG_FETCH_INPUT
 #undef CG_FETCH_INPUT_ROW
+#undef CG_POINTER_OF
+#undef CG_SKIP
 #undef CG_LOAD
 #undef NAME
 #undef ELEMENT
@@ -118,6 +128,7 @@ void NAME(char *const *p, const intptr_t *s, intptr_t n, const void *c) {
 #undef NUMBER
 #undef PARAMS
 #undef VALUE
+#undef WRITE
 #undef SERIAL
 #undef VECTORS
 #undef STREAM

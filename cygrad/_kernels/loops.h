@@ -64,6 +64,8 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 #endif
 }
 
+#include "mathematics/roots.h"
+
 /* Past the caches; whole vectors, the target aligned to one. */
 #define CG_STREAM_COPY(name)                                                         \
     static void name(char *target, const char *block, intptr_t nbytes) {             \

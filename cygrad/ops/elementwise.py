@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import formula
-from .refusals import SEVERAL_FORMS, refuse
+from .refusals import BOOL_DIFFERENCE, SEVERAL_FORMS, refuse
 from .tuning import TUNING, Tuning
 
 
@@ -134,14 +134,12 @@ elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha"
 elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
             no_bools=True,
-            refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
-                                       "a mask, use the `~` or `logical_not()` operator instead.")},
+            refuses={"b": BOOL_DIFFERENCE},
             loop="add_stub",
             of_numbers=True, doc="Difference of two tensors, `input - alpha * other`.")
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", node="Sub", method=False,
             no_bools=True,
-            refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
-                                       "a mask, use the `~` or `logical_not()` operator instead.")},
+            refuses={"b": BOOL_DIFFERENCE},
             loop="add_stub",
             of_numbers=True, doc="Difference of a tensor and a multiple of another.")
 elementwise("mul", y="a * b", da="b", db="a", kinds="biufc", numpy="multiply", aliases=("multiply",),
@@ -366,8 +364,7 @@ elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), aliases=("nn_functional_hardshrink",), doc="Elements with those not farther from 0 than `lambd` set to 0.")
 elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", no_bools=True, method=False,
-            refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
-                                       "a mask, use the `~` or `logical_not()` operator instead.")},
+            refuses={"b": BOOL_DIFFERENCE},
             aliases=("nn_functional_tanhshrink",), doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
             kinds="if", edges=(0.0,), method=False, aliases=("nn_functional_threshold",),

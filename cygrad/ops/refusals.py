@@ -12,6 +12,8 @@ from .dtypes import DTYPES, NUMBER
 NO_LOOP = NotImplementedError("\"{loop}\" not implemented for '{dtype}'")
 NOT_FLOATING = RuntimeError("{public}: Expected a floating point or complex tensor as input. Got {dtype}")
 LOW_PRECISION = RuntimeError("{public}: Low precision dtypes not supported. Got {dtype}")
+BOOL_DIFFERENCE = RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                               "use the `~` or `logical_not()` operator instead.")
 KINDS = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "floating-point", "c": "complex"}
 
 # Of two operands that are both bool, which the table says of one among others.

@@ -25,9 +25,16 @@ def at(ufunc, array, indices, *others):
     return copy
 
 
+def reduced(ufunc, a, axis):
+    """Reduce a tensor; of an array return the last partial result: NumPy 2.4 reduces arctan2 and power wrongly on AVX-512 processors."""
+    if isinstance(a, cg.Tensor):
+        return ufunc.reduce(a, axis=axis, keepdims=True)
+    return np.take(ufunc.accumulate(a, axis), [-1], axis)
+
+
 CALLS = {
-    "reduce": lambda ufunc, a: ufunc.reduce(a),
-    "reduce -1": lambda ufunc, a: ufunc.reduce(a, axis=-1, keepdims=True),
+    "reduce": lambda ufunc, a: reduced(ufunc, a, 0),
+    "reduce -1": lambda ufunc, a: reduced(ufunc, a, -1),
     "accumulate": lambda ufunc, a: ufunc.accumulate(a),
     "accumulate -1": lambda ufunc, a: ufunc.accumulate(a, -1),
     "reduceat": lambda ufunc, a: ufunc.reduceat(a, [0, 2, 1, 3], axis=1),

@@ -19,12 +19,7 @@ cdef RuleOp TRIL = rule_op("tril", ("diagonal",)), TRIU = rule_op("triu", ("diag
 
 
 def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
-    """Return the view of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one.
-
-    >>> import cygrad
-    >>> cygrad.eye(3).diagonal()
-    tensor([1., 1., 1.])
-    """
+    """Return the view of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t above = integer(offset, "offset"), of_rows = integer(dim1, "dim1"), of_columns = integer(dim2, "dim2"), length, start = 0

@@ -13,13 +13,7 @@ cdef RuleOp UNFOLD = rule_op("unfold", ("shape", "dim", "size", "step"))
 
 
 def unfold(TensorImpl input not None, dimension, size, step):
-    """Return the view of all windows of `size` along a dim, `step` apart; the windows are the last dim.
-
-    >>> import cygrad
-    >>> cygrad.arange(5).unfold(0, 3, 2)
-    tensor([[0, 1, 2],
-            [2, 3, 4]])
-    """
+    """Return the view of all windows of `size` along a dim, `step` apart; the windows are the last dim."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t requested_dim = integer(dimension, "dimension"), width = integer(size, "size"), apart = integer(step, "step")

@@ -130,17 +130,24 @@ static inline int cg_is_one_of(PyObject *name, PyObject *names) {
     return 0;
 }
 
+/* Whether a value is of a type or of a class below it, by the bases that decide the layout: without a call. */
+static inline int cg_is_of_type(PyObject *value, PyTypeObject *type) {
+    for (PyTypeObject *base = Py_TYPE(value); base; base = base->tp_base)
+        if (base == type) return 1;
+    return 0;
+}
+
 /* 0 where all parameters of a kind have values of its type; -1, with an error, where one has not. */
 static inline int cg_check_type(cg_operator *op, const cg_parameters *parameters, PyTypeObject *type, PyObject *const *arguments,
                                 Py_ssize_t count, PyObject *names) {
     unsigned long long tensor_positions = count < 64 ? parameters->tensor_positions & ((1ULL << count) - 1) : parameters->tensor_positions;
     for (; tensor_positions; tensor_positions &= tensor_positions - 1) {
         int k = __builtin_ctzll(tensor_positions);
-        if (!PyObject_TypeCheck(arguments[k], type) && cg_check_argument((PyObject *)op, k, NULL, arguments[k]) < 0) return -1;
+        if (!cg_is_of_type(arguments[k], type) && cg_check_argument((PyObject *)op, k, NULL, arguments[k]) < 0) return -1;
     }
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
         PyObject *value = arguments[count + k], *name = PyTuple_GET_ITEM(names, k);
-        if (!PyObject_TypeCheck(value, type) && cg_is_one_of(name, parameters->names)
+        if (cg_is_one_of(name, parameters->names) && !cg_is_of_type(value, type)
             && cg_check_argument((PyObject *)op, -1, name, value) < 0) return -1;
     }
     return 0;

@@ -1,13 +1,14 @@
 """The elementwise loops of every row and every partial, whose C text is in elementwise_template.h, and the table of them."""
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import formula
 from ..dtypes import DTYPES, NUMBER, result_dtype
 from ..elementwise import ELEMENTWISE
-from .reading import BOOL, FUNCTIONS, VECTOR_FUNCTIONS, dtype_row, is_blocked, kind, line_directives, numbers_of
+from .reading import BOOL, FUNCTIONS, VECTOR_FUNCTIONS, WRITTEN, dtype_row, is_blocked, kind, line_directives, numbers_of
 from .units import HEADER, headers_of, included, symbol, table, unit_kind, unit_of
 
 SCALAR = "number"     # the operand of a shifted loop that is one number for all elements
@@ -45,6 +46,8 @@ def loop_text(function, directive, row, dtype, out, operands, value, forms):
               "PARAMS(USE)": " ".join(f"USE({param}, {place})" for place, param in enumerate(row.params))}
     macros |= dict(zip(("FIRST(USE)", "SECOND(USE)"), uses.values(), strict=True)) if len(uses) == 2 else {}
     macros |= {"NUMBER(USE)": number} if number else {}
+    call = re.fullmatch(r"(\w+)\(\w+\)", value)
+    macros |= {"WRITE": f"{'stream' if forms.get('STREAM') else 'write'}_{call[1]}"} if call and call[1] in WRITTEN else {}
     macros |= {form: "" for form, is_so in forms.items() if is_so}
     return included("elementwise_template.h", macros, directive, {"VALUE": value})
 

@@ -56,6 +56,10 @@ VECTOR_FUNCTIONS, COMPLEX_VECTOR_FUNCTIONS = functions_defined("CG_VECTOR_FUNCTI
 FUNCTIONS = formula.Functions(VECTOR_FUNCTIONS | functions_defined("CG_EXACT_FUNCTION"),
                               COMPLEX_VECTOR_FUNCTIONS | complex_functions("CG_EXACT_FUNCTION"))
 
+# Functions whose results a header writes by whole vectors, with the same bits: as `write_...`, past the caches as `stream_...`.
+WRITER = re.compile(r"^CG_INLINE intptr_t write_(\w+)\(", re.MULTILINE)
+WRITTEN = {name for path in HEADERS.glob("*.h") for name in WRITER.findall(path.read_text())}
+
 
 def is_blocked(tree, dtype) -> bool:
     """Say whether the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design/kernels.md).

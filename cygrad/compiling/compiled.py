@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import warnings
+import weakref
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, share_memory
@@ -87,17 +89,32 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     return Compiled(model, fullgraph)
 
 
+QUIET: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
+
+
+def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function compiled, without a warning where it cannot be; the same one each time."""
+    if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
+        return function
+    try:
+        if function not in QUIET:
+            QUIET[function] = Compiled(function, False, False)
+        return QUIET[function]
+    except TypeError:       # neither hashed nor referred to weakly
+        return function
+
+
 class Compiled:
     """A function with a cache of programs, by the kind of its arguments."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool) -> None:
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, warns: bool = True) -> None:
         functools.update_wrapper(self, function)
         self._function, self._fullgraph = function, fullgraph
         self._bound: Any = None
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
         self._hits = self._misses = self._eager = 0
-        self._warned = False
+        self._warned = not warns
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -108,6 +125,33 @@ class Compiled:
     def cache_info(self) -> CacheInfo:
         """Return how often calls were replayed, captured, and neither."""
         return CacheInfo(self._hits, self._misses, self._eager, sum(map(len, self._entries.values())))
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """Return a text about the program for some arguments: steps by kernel, calls of Python, bytes; or why there is none.
+
+        The function is called, so that there is a program.
+
+        >>> import cygrad
+        >>> print(cygrad.compile(lambda x: (x * 2).sin()).explain(cygrad.ones(3)))
+        2 steps: mul, sin
+        0 calls of Python
+        0 decisions by values
+        memory: 4096 bytes of intermediates, 0 bytes kept for a backward
+        """
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warned, self._warned = self._warned, False
+            self(*args, **kwargs)
+            self._warned = warned
+        entries = self._entries.get(signature_of(args, kwargs, [], []), ())
+        if not entries:
+            return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
+        names, functions, decisions, arena, residuals = entries[0].replay.described()
+        counts = Counter(name for name in names if name != "call")
+        kernels = ", ".join(f"{count} {name}" if count > 1 else name for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
+        calls = ", ".join(sorted({getattr(function, "__name__", str(function)) for function in functions}))
+        return (f"{len(names)} steps: {kernels}\n{len(functions)} calls of Python{': ' if calls else ''}{calls}\n"
+                f"{decisions} decisions by values\nmemory: {arena} bytes of intermediates, {residuals} bytes kept for a backward")
 
     def cache_clear(self) -> None:
         """Forget all programs."""

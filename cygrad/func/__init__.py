@@ -1,4 +1,4 @@
-"""Functions of functions: derivatives and batches that nest in any order; torch.func's names, and JAX's `value_and_grad`.
+"""Functions of functions: derivatives and batches that nest in any order; torch.func's names, and JAX's `value_and_grad` and loops.
 
 >>> import cygrad
 >>> from cygrad.func import grad, vmap
@@ -6,6 +6,10 @@
 tensor([ 3., 12.])
 """
 
+from cygrad.func.control import cond as cond
+from cygrad.func.control import fori_loop as fori_loop
+from cygrad.func.control import scan as scan
+from cygrad.func.control import while_loop as while_loop
 from cygrad.func.forward import hessian as hessian
 from cygrad.func.forward import jacfwd as jacfwd
 from cygrad.func.forward import jvp as jvp
@@ -17,4 +21,5 @@ from cygrad.func.reverse import value_and_grad as value_and_grad
 from cygrad.func.reverse import vjp as vjp
 from cygrad.func.vmapping import vmap as vmap
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
+__all__ = ["cond", "fori_loop", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "scan", "value_and_grad",
+           "vjp", "vmap", "while_loop"]

@@ -111,13 +111,12 @@ cdef class Replay:
     def __len__(self):
         return self.notes.count
 
-    def steps_by_name(self):
-        """Return how many steps of each kernel there are: (name, whether it is a loop of the executor) -> number."""
-        counts = {}
-        for k in range(self.notes.count):
-            key = self.notes.notes[k].name.decode(), self.steps[k].kind == LOOP
-            counts[key] = counts.get(key, 0) + 1
-        return counts
+    def described(self):
+        """Return the names of the steps' kernels, the functions that are called, how many decisions there are, and bytes of memory."""
+        names = [self.notes.notes[k].name.decode() for k in range(self.notes.count)]
+        decisions = len([k for k in range(self.notes.count) if self.notes.notes[k].kind == DECISION])
+        arena = max(self.forward_part.arena_bytes, self.backward_part.arena_bytes)
+        return names, [call.function for call in self.calls], decisions, arena, self.residual_bytes
 
     @property
     def fails_after_call(self):

@@ -1,0 +1,189 @@
+"""Loops and branches as functions, with JAX's names and order of arguments: `scan`, `fori_loop`, `while_loop`, `cond`.
+
+They run as Python's loops do, so derivatives of every order, forward mode and vmap hold. Inside of vmap a predicate may differ among
+examples: then both ways are computed, and `where` chooses. The step of a long `scan` is captured (`cygrad.compile`), where possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.batches import batched_level
+from cygrad.checkpoint.loop import checkpoint_loop
+from cygrad.compiling.compiled import captured_quietly
+from cygrad.operators.joining import stack
+from cygrad.operators.masking import where
+from cygrad.pytree import tree_flatten, tree_unflatten
+
+CAPTURED_FROM = 64      # steps from which a capture, which takes as long as some ten of them, pays
+
+
+# ----- Carried values -----
+def _same_structure(name: str, carry: Any, result: Any) -> Any:
+    """Return the carry of the next step; TypeError if it has other containers, shapes or dtypes than the first one."""
+    leaves, spec = tree_flatten(carry)
+    others, other_spec = tree_flatten(result)
+    if spec != other_spec:
+        raise TypeError(f"{name}: the carry must keep its structure: it was {spec}, and a step returned {other_spec}")
+    for before, after in zip(leaves, others, strict=True):
+        if isinstance(before, TensorImpl) and _kind(before) != _kind(after):
+            raise TypeError(f"{name}: the carry must keep shapes and dtypes: {_kind(before)} became {_kind(after)}; convert the first one, "
+                            "or the result of the step")
+    return result
+
+
+def _kind(value: Any) -> str:
+    return f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, TensorImpl) else type(value).__name__
+
+
+def _chosen(predicate: Any, yes: Any, no: Any) -> Any:
+    """Return a tree with the leaves of one of two trees for each example."""
+    leaves, spec = tree_flatten(yes)
+    others, _ = tree_flatten(no)
+    return tree_unflatten([where(predicate, a, b) for a, b in zip(leaves, others, strict=True)], spec)
+
+
+def _predicate(name: str, value: Any) -> Any:
+    """Return a predicate as a bool, or, where examples differ, as a tensor of one."""
+    if isinstance(value, TensorImpl):
+        if value.ndim:
+            raise TypeError(f"{name}: the predicate must be one bool, got a tensor of shape {tuple(value.shape)}; use any() or all()")
+        return value.bool() if batched_level(value) is not None else bool(value)
+    if not isinstance(value, bool | int):
+        raise TypeError(f"{name}: the predicate must be a bool or a tensor of one, got {type(value).__name__}")
+    return bool(value)
+
+
+def _holds_for_any(predicate: Any) -> bool:
+    """Say whether a predicate holds for some example."""
+    while isinstance(predicate, TensorImpl) and (level := batched_level(predicate)) is not None:
+        predicate = level.enter(predicate).any(0)
+    return bool(predicate)
+
+
+# ----- Loops -----
+def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+         snapshots: int | None = None) -> tuple[Any, Any]:
+    """Return the last carry, and the results of all steps stacked: `carry, y = step(carry, x)` for each x in order.
+
+    carry: a tree of tensors, whose structure, shapes and dtypes stay. xs: a tree of tensors; x has their slices along dim 0, or is
+    None. ys: a tree like y, each tensor with a new first dim; None where y is. length: of xs, needed where there are none.
+    reverse: from the last x to the first one; ys are in the order of xs. snapshots: keep so many states for a backward, and compute
+    the others again (`checkpoint.checkpoint_loop`); first derivatives, and steps that return None for y.
+
+    ValueError for lengths that differ, TypeError for a carry that changes its kind. After `jax.lax.scan`.
+
+    >>> import cygrad
+    >>> from cygrad.func import scan
+    >>> scan(lambda total, x: (total + x, total * x), cygrad.tensor(0.), cygrad.tensor([1., 2., 3.]))
+    (tensor(6.), tensor([0., 2., 9.]))
+    """
+    leaves, spec = tree_flatten(xs) if xs is not None else ([], None)
+    lengths = {leaf.shape[0] for leaf in leaves} | ({length} if length is not None else set())
+    if len(lengths) != 1:
+        raise ValueError(f"scan: give xs of one length along dim 0, or length=; got lengths {sorted(lengths)}")
+    count = int(lengths.pop())
+    if count < 0:
+        raise ValueError(f"scan: length must not be negative, got {count}")
+
+    def at(number: int) -> Any:
+        return None if spec is None else tree_unflatten([leaf[number] for leaf in leaves], spec)
+
+    order = range(count - 1, -1, -1) if reverse else range(count)
+    if snapshots is not None:
+        return _with_snapshots(step, carry, at, order, snapshots), None
+    if not count:
+        return carry, _nothing(step, carry, leaves, spec)
+    run = captured_quietly(step) if count >= CAPTURED_FROM else step
+    first, ys = carry, []
+    for number in order:
+        result = run(carry, at(number))
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise TypeError(f"scan: a step must return (carry, y), got {type(result).__name__}")
+        carry, y = _same_structure("scan", first, result[0]), result[1]
+        ys.append(y)
+    return carry, _stacked(ys[::-1] if reverse else ys)
+
+
+def _stacked(ys: list[Any]) -> Any:
+    columns = [tree_flatten(y) for y in ys]
+    spec = columns[0][1]
+    if any(other != spec for _, other in columns):
+        raise TypeError("scan: all steps must return a y of one structure")
+    if all(leaf is None for leaf in columns[0][0]):
+        return ys[0]
+    return tree_unflatten([stack(list(leaves)) for leaves in zip(*(leaves for leaves, _ in columns), strict=True)], spec)
+
+
+def _nothing(step: Any, carry: Any, leaves: list[Any], spec: Any) -> Any:
+    """Return the ys of no step: their kind is found by a step on zeros."""
+    x = None if spec is None else tree_unflatten([leaf.new_zeros(leaf.shape[1:]) for leaf in leaves], spec)
+    results, kind = tree_flatten(step(carry, x)[1])
+    return tree_unflatten([None if result is None else result.detach().new_empty((0, *result.shape)) for result in results], kind)
+
+
+def _with_snapshots(step: Any, carry: Any, at: Any, order: range, snapshots: int) -> Any:
+    leaves, spec = tree_flatten(carry)
+
+    def next_state(state: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+        result, y = step(tree_unflatten(list(state), spec), at(order[number]))
+        if y is not None:
+            raise ValueError("scan: snapshots= takes steps that return None for y: results of all steps would take the memory that "
+                             "snapshots save")
+        return tuple(tree_flatten(_same_structure("scan", carry, result))[0])
+
+    return tree_unflatten(list(checkpoint_loop(next_state, tuple(leaves), len(order), snapshots)), spec)
+
+
+def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: Any) -> Any:
+    """Return the carry after `carry = body(i, carry)` for i from `lower` up to `upper` - 1; i is an int.
+
+    TypeError for a carry that changes its structure, shapes or dtypes. After `jax.lax.fori_loop`.
+
+    >>> import cygrad
+    >>> from cygrad.func import fori_loop
+    >>> fori_loop(1, 4, lambda i, x: x * i, cygrad.tensor([1., 2.]))
+    tensor([ 6., 12.])
+    """
+    first = carry
+    for number in range(int(lower), int(upper)):
+        carry = _same_structure("fori_loop", first, body(number, carry))
+    return carry
+
+
+def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: Any) -> Any:
+    """Return the carry after `carry = body(carry)` as long as `cond(carry)` holds; it has derivatives, as all loops have.
+
+    Inside of vmap the loop runs while it holds for some example; the carry of the others stays. TypeError for a carry that changes its
+    structure, shapes or dtypes, and for a predicate that is no bool. After `jax.lax.while_loop`.
+
+    >>> import cygrad
+    >>> from cygrad.func import while_loop
+    >>> while_loop(lambda x: x.sum() < 100, lambda x: x * 2, cygrad.tensor([1., 2.]))
+    tensor([ 64., 128.])
+    """
+    first = carry
+    while _holds_for_any(predicate := _predicate("while_loop", cond(carry))):
+        result = _same_structure("while_loop", first, body(carry))
+        carry = result if predicate is True else _chosen(predicate, result, carry)
+    return carry
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """Return `true_fun(*operands)` if a predicate holds, else `false_fun(*operands)`.
+
+    Inside of vmap, where examples differ, both are computed, and each example has its own. TypeError for a predicate that is no bool,
+    and there for results of different structure. After `jax.lax.cond`.
+
+    >>> import cygrad
+    >>> from cygrad.func import cond, vmap
+    >>> vmap(lambda x: cond(x > 0, cygrad.sqrt, cygrad.neg, x))(cygrad.tensor([4., -3.]))
+    tensor([2., 3.])
+    """
+    predicate = _predicate("cond", pred)
+    if isinstance(predicate, bool):
+        return (true_fun if predicate else false_fun)(*operands)
+    yes = true_fun(*operands)
+    return _chosen(predicate, yes, _same_structure("cond", yes, false_fun(*operands)))

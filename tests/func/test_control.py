@@ -1,0 +1,126 @@
+"""Loops and branches as functions: values, derivatives of every order, vmap, and kinds of carries."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad import func
+from cygrad.func import cond, fori_loop, scan, while_loop
+
+X = cg.tensor([[0.5, 1.0], [2.0, -1.0], [0.25, 3.0]], dtype=cg.float64)
+C = cg.tensor([1.0, 2.0], dtype=cg.float64)
+
+
+def step(carry, x):
+    return (carry * x).sin() + x, carry * 2
+
+
+def scanned(step, carry, xs):
+    """Return the results of a scan, by a loop."""
+    ys = []
+    for x in xs:
+        carry, y = step(carry, x)
+        ys.append(y)
+    return carry, cg.stack(ys)
+
+
+def equal(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype == b.dtype and np.array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+@pytest.mark.parametrize("count", [1, 3, 200])
+def test_scan_is_a_loop(count):
+    xs = X.repeat((count + 2) // 3, 1)[:count]
+    equal(scan(step, C, xs), scanned(step, C, xs))
+    last, ys = scan(step, C, xs, reverse=True)
+    expected, others = scanned(step, C, xs.flip(0))
+    equal((last, ys), (expected, others.flip(0)))
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_scan_has_derivatives_of_every_order(count):
+    xs = X.repeat((count + 2) // 3, 1)[:count] * 0.3
+
+    def loss(function):
+        return lambda carry, xs: sum(part.square().sum() for part in function(step, carry, xs))
+
+    for derivative in (lambda f: func.grad(f, (0, 1))(C, xs), lambda f: func.jvp(f, (C, xs), (C, xs)),
+                       lambda f: func.grad(lambda carry: func.grad(f)(carry, xs).sin().sum())(C)):
+        ours, theirs = derivative(loss(scan)), derivative(loss(scanned))
+        for a, b in zip(*(value if isinstance(value, tuple) else (value,) for value in (ours, theirs)), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+def test_trees_numbers_of_steps_and_no_steps():
+    def counted(carry, x):
+        return {"n": carry["n"] + 1, "s": carry["s"] + x[0] * x[1]}, {"first": x[0]}
+
+    last, ys = scan(counted, {"n": cg.tensor(0), "s": C}, (X, X * 2))
+    assert last["n"] == 3
+    equal((last["s"], ys["first"]), (C + X[0] * X[0] * 2 + X[1] * X[1] * 2 + X[2] * X[2] * 2, X))
+    last, ys = scan(lambda c, x: (c * 2, None), C, length=5)
+    assert last.tolist() == [32, 64] and ys is None
+    last, ys = scan(step, C, X[:0])
+    assert last is C and ys.shape == (0, 2) and ys.dtype == cg.float64
+
+
+def test_snapshots():
+    xs = X.repeat(20, 1) * 0.3
+    results = []
+    for snapshots in (None, 4):
+        carry, inputs = C.clone().requires_grad_(), xs.clone().requires_grad_()
+        last, _ = scan(lambda c, x: ((c * x).sin() + x, None), carry, inputs, snapshots=snapshots)
+        results.append(cg.autograd.grad(last.square().sum(), (carry, inputs)))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+    with pytest.raises(ValueError, match="return None for y"):
+        scan(step, C, X, snapshots=2)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: scan(step, C), ValueError, "length="), (lambda: scan(step, C, X, length=4), ValueError, r"\[3, 4\]"),
+    (lambda: scan(step, C, length=-1), ValueError, "negative"), (lambda: scan(lambda c, x: c, C, X), TypeError, "must return"),
+    (lambda: scan(lambda c, x: ((c, c), x), C, X), TypeError, "structure"),
+    (lambda: scan(lambda c, x: (c.float(), x), C, X), TypeError, "shapes and dtypes"),
+    (lambda: fori_loop(0, 2, lambda i, c: c.sum(), C), TypeError, "shape"),
+    (lambda: while_loop(lambda c: c > 0, lambda c: c, C), TypeError, "one bool"),
+    (lambda: while_loop(lambda c: "yes", lambda c: c, C), TypeError, "got str"),
+    (lambda: cond(C, cg.sin, cg.cos, C), TypeError, "one bool"),
+], ids=range(10))
+def test_wrong_arguments(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_fori_and_while_loops_differentiate():
+    assert fori_loop(2, 5, lambda i, x: x * i, C).tolist() == [24, 48]
+    assert fori_loop(5, 2, lambda i, x: x * i, C) is C
+
+    def root(a):
+        """Return the square root by Newton's method."""
+        return while_loop(lambda x: (x * x - a).abs().sum() > 1e-12, lambda x: (x + a / x) / 2, a)
+
+    for value in (2.0, 9.0):
+        a = cg.tensor(value, dtype=cg.float64)
+        np.testing.assert_allclose(root(a).item(), value ** 0.5, rtol=1e-12)
+        np.testing.assert_allclose(func.grad(root)(a).item(), 0.5 / value ** 0.5, rtol=1e-6)
+
+
+def test_predicates_that_differ_among_examples():
+    def collatz(n):
+        return while_loop(lambda state: state[0] > 1,
+                          lambda state: (cond(state[0] % 2 == 0, lambda n: n // 2, lambda n: 3 * n + 1, state[0]), state[1] + 1),
+                          (n, cg.tensor(0)))[1]
+
+    assert func.vmap(collatz)(cg.tensor([1, 2, 3, 7])).tolist() == [0, 1, 7, 16]
+    assert func.vmap(func.vmap(collatz))(cg.tensor([[1, 2], [3, 7]])).tolist() == [[0, 1], [7, 16]]
+    slopes = func.vmap(func.grad(lambda x: cond(x > 0, lambda x: x * x, lambda x: -x, x)))(cg.tensor([3., -2.]))
+    assert slopes.tolist() == [6, -1]
+
+
+def test_loops_are_captured():
+    compiled = cg.compile(lambda c, xs: scan(step, c, xs), fullgraph=True)
+    for scale in (1, 2, 3):
+        equal(compiled(C * scale, X), scan(step, C * scale, X))
+    assert compiled.cache_info().hits == 2

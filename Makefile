@@ -22,6 +22,7 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/outbreaks.py
 	$(RUN) examples/cooling.py
 	$(RUN) examples/registration.py
+	$(RUN) examples/predators.py
 
 test: lint check
 

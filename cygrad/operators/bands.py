@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,7 @@ class Band:
 Bands = tuple[tuple[int, Band], ...]        # dims, counted from the end, and the band of each
 
 
+@lru_cache(256)
 def _transposed(bands: Bands) -> Bands:
     return tuple([(dim, band.transposed) for dim, band in reversed(bands)])
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.compute.dispatch import ops as rows
-from cygrad._core.compute.places import changed_at, elements_at
-from cygrad._core.operands.arrays import first_outside, to_array
+from cygrad._core.compute.places import changed_at, elements_at, names_classes, spread_at
 from cygrad.operators._language.arguments import all_examples, check_kinds
 from cygrad.operators._language.batches import samples_together
 from cygrad.operators._language.declaration import operator, recorded
@@ -35,8 +33,6 @@ def _title(tensor: Tensor) -> str:
 def _has_ignored(target: Tensor, count: int, ignore_index: int) -> bool:
     """Say whether a class is ignored; IndexError for one that does not exist."""
     classes = all_examples(target)
-    if not 0 <= ignore_index < count and first_outside(to_array(classes), 0, count) is None:
-        return False
     ignored = classes == ignore_index
     _check_range(classes.masked_select(~ignored), 0, count, IndexError, "Target {} is out of bounds. There are {} classes")
     return bool(ignored.any())
@@ -49,8 +45,17 @@ def _check_range(classes: Tensor, lowest: int, count: int, error: type[Exception
         raise error(words.format(outside[0].item(), count))
 
 
-def _check_classes(operator: Any, input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    """Refuse classes, one for each sample and place, or their weights, that do not fit the scores."""
+def _check_classes(operator: Any, input: Tensor, target: Tensor, weight: Tensor | None) -> bool:
+    """Refuse classes, one for each sample and place, or their weights, that do not fit the scores; say whether all are known to exist."""
+    exist = names_classes(input, target)
+    if not exist:
+        _check_target(operator, input, target)
+    if weight is not None:
+        _check_weight(input, weight)
+    return exist
+
+
+def _check_target(operator: Any, input: Tensor, target: Tensor) -> None:
     if input.ndim == 0:
         raise ValueError(f"Expected 1 or more dimensions (got 0): {operator.name}() takes scores with a dim of classes")
     if input.ndim == 1:
@@ -64,12 +69,9 @@ def _check_classes(operator: Any, input: Tensor, target: Tensor, weight: Tensor 
         raise RuntimeError(f"Expected target size {[len(input), *input.shape[2:]]}, got {list(target.shape)}")
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_title(target)}; convert it with .long()")
-    _check_weight(input, weight)
 
 
-def _check_weight(input: Tensor, weight: Tensor | None) -> None:
-    if weight is None:
-        return
+def _check_weight(input: Tensor, weight: Tensor) -> None:
     count = input.shape[min(1, input.ndim - 1)]
     if tuple(weight.shape) != (count,):
         raise RuntimeError(f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of shape: "
@@ -82,16 +84,14 @@ def _check_weight(input: Tensor, weight: Tensor | None) -> None:
           batch=samples_together)
 def _at_classes(input: Tensor, target: Tensor) -> Tensor:
     """Return the score of each sample's class."""
-    return recorded(_at_classes, (input, target), elements_at(input, 1, target.detach().unsqueeze(1)).squeeze(1))
+    return recorded(_at_classes, (input, target), elements_at(input, 1, target))
 
 
 @operator(dinput=lambda g, target: g._at_classes(target), dtarget=None, tangent=first_linear, batch=samples_together)
 def _to_classes(input: Tensor, target: Tensor, count: int) -> Tensor:
     """Return scores that are 0 except for each sample's class: the transpose of `_at_classes`."""
     samples, *places = target.shape
-    result = fill_value(empty_tensor((samples, count, *places), input.dtype), 0)
-    changed_at(result, 1, target.detach().unsqueeze(1), input.detach().unsqueeze(1), False)
-    return recorded(_to_classes, (input, target), result)
+    return recorded(_to_classes, (input, target), spread_at(input, 1, target, (samples, count, *places)))
 
 
 # ----- Cross entropy -----
@@ -112,7 +112,7 @@ def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, large
     """Return the gradient of losses, times numbers: softmax(scores), less 1 at the class of each sample."""
     factors = losses.detach().unsqueeze(1)
     result = _times_softmax(factors, scores.detach().contiguous(), largest, logarithm, 1)
-    changed_at(result, 1, target.unsqueeze(1), -factors, True)
+    changed_at(result, 1, target, -factors, True)
     return recorded(_softmax_loss_gradient, (losses, scores, target, largest, logarithm), result)
 
 
@@ -126,15 +126,16 @@ def _softmax_loss(input: Tensor, target: Tensor) -> Tensor:
 
     largest = x.amax(1, keepdim=True)
     logarithm = _logarithm_of_sum(x.contiguous(), largest, 1)
-    loss = logarithm - (elements_at(x, 1, target.unsqueeze(1)) - largest)
-    return recorded(_softmax_loss, (input, target), loss.squeeze(1), largest=largest, logarithm=logarithm)
+    loss = logarithm.squeeze(1) - (elements_at(x, 1, target) - largest.squeeze(1))
+    return recorded(_softmax_loss, (input, target), loss, largest=largest, logarithm=logarithm)
 
 
-def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, logits: bool,
+def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, logits: bool, exist: bool,
                 smoothing: float = 0.0) -> Tensor:
     """Return the loss at the class of each sample, times the weight of the class; a mean is by the sum of the weights.
 
     A part of it, `smoothing`, is the mean of the losses at all classes. Scores that are no `logits` are logarithms of probabilities.
+    `exist`: all classes do.
     """
     dtype, single = scores.dtype, scores.ndim == 1
     scores, weight = in_loops(scores, weight)
@@ -142,7 +143,9 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     if single:
         scores, classes = scores.unsqueeze(0), classes.reshape(1)
     count = scores.shape[1]
-    ignored = classes == ignore_index if _has_ignored(target, count, ignore_index) else None
+    ignored = None
+    if (not exist or 0 <= ignore_index < count) and _has_ignored(target, count, ignore_index):
+        ignored = classes == ignore_index
     if ignored is not None:
         classes = classes.masked_fill(ignored, 0)
     if logits and smoothing:
@@ -206,10 +209,11 @@ def nn_functional_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | 
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {_title(target)}")
         if ignore_index >= 0:
             raise RuntimeError(f"ignore_index is not supported for floating point target. It is {ignore_index}")
-        _check_weight(input, weight)
+        if weight is not None:
+            _check_weight(input, weight)
         return _of_probabilities(input, target, weight, reduction, label_smoothing)
-    _check_classes(nn_functional_cross_entropy, input, target, weight)
-    return _of_classes(input, target, weight, ignore_index, reduction, True, label_smoothing)
+    exist = _check_classes(nn_functional_cross_entropy, input, target, weight)
+    return _of_classes(input, target, weight, ignore_index, reduction, True, exist, label_smoothing)
 
 
 @operator(refuses={"biuc": NO_LOOP}, loop="nll_loss_out_frame")
@@ -226,8 +230,8 @@ def nn_functional_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None 
     """
     reduction = read_reduction(nn_functional_nll_loss, reduction, size_average, reduce)
     check_kinds(nn_functional_nll_loss, input)
-    _check_classes(nn_functional_nll_loss, input, target, weight)
-    return _of_classes(input, target, weight, ignore_index, reduction, False)
+    exist = _check_classes(nn_functional_nll_loss, input, target, weight)
+    return _of_classes(input, target, weight, ignore_index, reduction, False, exist)
 
 
 # ----- Margins -----

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cygrad._core.compute.creation import empty_tensor
+from cygrad._core.compute.matrices import MatrixLoop
 from cygrad._core.graph.notes import fixed
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
@@ -73,33 +73,38 @@ def set_fft_library(name: str, *, workers: int = 1) -> None:
 # are not of this form, the functions are called.
 _module = getattr(np.fft, "_pocketfft_umath", None)
 _forms = {"fft": "fft", "ifft": "ifft", "irfft": "irfft", "rfft0": "rfft_n_even", "rfft1": "rfft_n_odd"}
-LOOPS: dict[str, Any] = {name: getattr(_module, loop, None) for name, loop in _forms.items()}
-HAS_LOOPS = all(isinstance(loop, np.ufunc) and (loop.nin, loop.nout) == (2, 1) and loop.signature for loop in LOOPS.values())
+_ufuncs = {name: getattr(_module, form, None) for name, form in _forms.items()}
+HAS_LOOPS = all(isinstance(ufunc, np.ufunc) and (ufunc.nin, ufunc.nout) == (2, 1) and ufunc.signature for ufunc in _ufuncs.values())
+LOOPS = {name: MatrixLoop("(n),()->(m)", ufunc) for name, ufunc in _ufuncs.items()} if HAS_LOOPS else {}
 
 
-@lru_cache
-def _factor(size: int, norm: str, dtype: str) -> Any:
-    """Return the factor of a transform in the dtype of real numbers, as NumPy has it: beside the integer 1 it uses the loop of float64."""
-    if norm == "backward":
-        return 1
-    divisor: Any = size if norm == "forward" else np.sqrt(size, dtype=dtype)
-    return np.asarray(np.reciprocal(divisor, dtype=dtype))
+class Plan(NamedTuple):
+    """A transform of one size: its loop, the factor that this takes, and the size of the result."""
+
+    loop: MatrixLoop
+    factor: Tensor
+    size: int
+
+
+@lru_cache(256)
+def _planned(name: str, count: int, norm: str, dtype: str) -> Plan:
+    """Return the plan of a transform of `count` numbers, by the dtype of real ones."""
+    if name in ("ifft", "irfft"):
+        norm = OPPOSITE[norm]
+    divisor: Any = {"backward": 1, "forward": count, "ortho": np.sqrt(count, dtype=dtype)}[norm]
+    loop = LOOPS[f"rfft{count % 2}" if name == "rfft" else name]
+    return Plan(loop, computed(np.asarray(np.reciprocal(divisor, dtype=dtype))), count // 2 + 1 if name == "rfft" else count)
 
 
 def _by_loop(name: str, x: Tensor, dim: int, norm: str, size: int | None) -> Tensor:
     """Compute a transform along a dim by NumPy's loop; `size` of the result, where half a spectrum leaves it open."""
-    shape, dtype = list(x.shape), x.dtype
-    real, count = dtype.to_real(), shape[dim] if size is None else size
-    if name == "irfft":
-        norm, dtype, shape[dim] = OPPOSITE[norm], real, count
-    else:
-        norm, dtype = OPPOSITE[norm] if name == "ifft" else norm, dtype.to_complex()
-        if name == "rfft":
-            shape[dim], name = count // 2 + 1, "rfft1" if count % 2 else "rfft0"
-    result = empty_tensor(shape, dtype)
-    axes = {} if dim == len(shape) - 1 else {"axes": [(dim,), (), (dim,)]}
-    LOOPS[name](to_array(x), _factor(count, norm, real.name), to_array(result), **axes)
-    return result
+    dtype, last = x.dtype, x.ndim - 1
+    loop, factor, size = _planned(name, x.shape[dim] if size is None else size, norm, dtype.to_real().name)
+    if name != "rfft" and not dtype.is_complex:
+        x = x.detach().to(dtype.to_complex())
+    if dim == last:
+        return loop(x, factor, size=size)
+    return loop(x.detach().transpose(dim, last), factor, size=size).transpose(dim, last).contiguous()
 
 
 # ----- The three transforms, along dims that are not negative -----
@@ -109,11 +114,19 @@ def _transformed(name: str, x: Tensor, dim: tuple[int, ...], norm: str, size: in
     size: of the result along the last of the dims, where half a spectrum leaves it open.
     """
     module, keywords = library
-    if len(dim) == 1:
-        if HAS_LOOPS and module is np.fft:
-            return _by_loop(name, x, dim[0], norm, size)
-        return computed(getattr(module, name)(to_array(x), size, dim[0], norm, **keywords))
+    if HAS_LOOPS and module is np.fft:
+        if name == "rfft":
+            x, dim = _by_loop(name, x, dim[-1], norm, None), dim[:-1]
+        elif name == "irfft":
+            for each in dim[:-1]:
+                x = _by_loop("ifft", x, each, norm, None)
+            return _by_loop(name, x, dim[-1], norm, size)
+        for each in reversed(dim):
+            x = _by_loop("fft" if name == "rfft" else name, x, each, norm, None)
+        return x
     array = to_array(x)
+    if len(dim) == 1:
+        return computed(getattr(module, name)(array, size, dim[0], norm, **keywords))
     sizes = None if size is None else [array.shape[d] for d in dim[:-1]] + [size]
     return computed(getattr(module, f"{name}n")(array, sizes, dim, norm, **keywords))
 
@@ -223,14 +236,13 @@ def _across(operator: Any, x: Tensor, s: Ints | None, dim: Dims, least: int = 1)
 
 def _resized(x: Tensor, extent: _Extent) -> Tensor:
     """Return the first elements along the dims, with zeros behind them where there are too few."""
-    shape, fits = x.shape, True
-    for d, size in zip(*extent, strict=True):
-        _checked_size(shape[d] if size is None else size)
-        fits = fits and (size is None or size == shape[d])
-    if fits:
+    dims, sizes = extent
+    shape = x.shape
+    if 0 not in shape and sizes.count(None) == len(sizes):
         return x
-    for d, size in zip(*extent, strict=True):
-        missing = 0 if size is None else size - shape[d]
+    lengths = [_checked_size(shape[d] if size is None else size) for d, size in zip(dims, sizes, strict=True)]
+    for d, size in zip(dims, lengths, strict=True):
+        missing = size - shape[d]
         if missing < 0:
             x = x.narrow(d, 0, shape[d] + missing)
         elif missing:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor
-from cygrad._core.compute.places import elements_at, slices_at
+from cygrad._core.compute.places import elements_at, slices_at, spread_at
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import computed, from_array, to_array
@@ -35,7 +35,19 @@ def _gathered_batch(level, operator, x, dim, index, **keywords):
     return level.leave(operator(level.enter(x), behind(dim, x.ndim), level.enter(index), **keywords))
 
 
-@operator(dinput=lambda g, input_shape, dim, index: g.new_zeros(input_shape).scatter_add(dim, index, g), dindex=None,
+def _spread_batch(level, operator, x, dim, index, shape):
+    if not index.ndim or not shape:
+        return operator(x.reshape(-1), dim, index.reshape(-1), shape or (1,)).reshape(shape)
+    return level.leave(operator(level.enter(x), dim + 1, level.enter(index), (level.size, *shape)))
+
+
+@operator(dinput=lambda g, dim, index: g.gather(dim, index), dindex=None, tangent=first_linear, batch=_spread_batch)
+def _spread_along(input: Tensor, dim: int, index: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return zeros with elements added at places along a dim: the transpose of `gather`."""
+    return recorded(_spread_along, (input, index), spread_at(input, dim, index, shape), dim=dim)
+
+
+@operator(dinput=lambda g, input_shape, dim, index: g._spread_along(dim, index, input_shape), dindex=None,
           into=lambda whole, g, dim, index: whole.scatter_add_(dim, index, g), tangent=first_linear, batch=_gathered_batch)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """Elements that `index` names along `dim`, each at its own place in the other dims.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute.bands import largest
 from cygrad._core.compute.places import added_behind, elements_behind
 from cygrad._core.operands.arrays import first_outside, to_array
-from cygrad.operators._language.arguments import checked_operand, integers
+from cygrad.operators._language.arguments import checked_operand, hashable, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -23,7 +23,6 @@ from cygrad.operators.pooling import (
     adaptive_sizes,
     avg_pool1d,
     check_shape,
-    hashable,
     nn_functional_avg_pool2d,
     nn_functional_avg_pool3d,
     per_dim,

@@ -13,6 +13,7 @@ from cygrad.operators._language.declaration import operator, recorded, unrecorde
 from cygrad.operators._language.narrow_floats import in_loops
 from cygrad.operators._language.tiled import tiled
 from cygrad.operators.joining import cat
+from cygrad.operators.statistics import _spread_of
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
@@ -192,10 +193,16 @@ def nn_functional_group_norm(input: Tensor, num_groups: int, weight: Tensor | No
 
 
 # ----- By the elements of one channel -----
-def _note(running: Tensor | None, value: Tensor, momentum: float) -> None:
-    """Move a running value by a part of its difference from the present one."""
-    if running is not None:
-        running.copy_(running * (1 - momentum) + value.reshape(running.shape) * momentum)
+def _follow(x: Tensor, dims: tuple[int, ...], momentum: float, running_mean: Tensor | None, running_var: Tensor | None) -> None:
+    """Move running values by a part of their differences from the mean and the variance over dims, which are averaged over samples."""
+    values = []
+    if running_mean is not None:
+        values.append((running_mean, x.mean(dims, keepdim=True)))
+    if running_var is not None:
+        values.append((running_var, _spread_of(x, math.prod([x.shape[d] for d in dims]) - 1, dims, False)))
+    for running, value in values:
+        present = value if 0 in dims else value.mean(0)
+        running.copy_(running * (1 - momentum) + present.reshape(running.shape) * momentum)
 
 
 def _normalized(operator: Any, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
@@ -213,9 +220,7 @@ def _normalized(operator: Any, input: Tensor, running_mean: Tensor | None, runni
     else:
         result = x._standardized(eps, dims)
         if running_mean is not None or running_var is not None:
-            spread, center = x.detach().var(dims, keepdim=True), x.detach().mean(dims, keepdim=True)
-            unrecorded(lambda: _note(running_mean, center.mean(0), momentum))
-            unrecorded(lambda: _note(running_var, spread.mean(0), momentum))
+            unrecorded(lambda: _follow(x.detach(), dims, momentum, running_mean, running_var))
     return _scaled(result, factor, shift, input.dtype, shape)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cygrad._core.compute.creation import empty_tensor, scalar_tensor
+from cygrad._core.compute.creation import scalar_tensor
+from cygrad._core.compute.filling import padded
 from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 
 # ----- Arguments -----
-def _pairs(operator: Any, input: Tensor, pad: Sequence[int]) -> list[tuple[int, int]]:
-    """Return how many elements there are more before and behind each of the last dims, the first of them first."""
+def _counts(operator: Any, input: Tensor, pad: Sequence[int]) -> tuple[int, ...]:
+    """Return how many elements there are more before and behind each of the last dims, the last of them first."""
     if not isinstance(pad, SEQUENCE):
         raise TypeError(f"{operator.name.removeprefix('nn_functional_')}(): argument 'pad' (position 2) must be tuple of ints, "
                         f"not {type(pad).__name__}")
@@ -32,13 +33,13 @@ def _pairs(operator: Any, input: Tensor, pad: Sequence[int]) -> list[tuple[int, 
     if len(counts) > 2 * input.ndim:
         raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding length "
                            f"{len(counts)} and input of dimension {input.ndim}")
-    return list(zip(counts[::2], counts[1::2], strict=True))[::-1]
+    return counts
 
 
 # ----- By a number -----
 def _without_padding(g: Tensor, pad: tuple[int, ...]) -> Tensor:
     """Return the gradient of the input: elements that were cut off have 0."""
-    return constant_pad_nd(g, [-count for count in pad])
+    return constant_pad_nd(g, tuple([-count for count in pad]))
 
 
 def _tangent_of_padded(tangent_of: Any, operator: Any, result: Tensor, x: Tensor, pad: Sequence[int], value: Number = 0) -> Tensor | None:
@@ -57,29 +58,12 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0, *, out
     >>> cygrad.constant_pad_nd(cygrad.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])
     """
-    pairs = _pairs(constant_pad_nd, input, pad)
-    first = input.ndim - len(pairs)
-    shape = list(input.shape)
-    own: list[slice] = [slice(None)] * first        # the place of the elements in the result
-    source: list[slice] = [slice(None)] * first     # and in the input, which may be cut
-    for dim, (before, behind) in enumerate(pairs, first):
-        size = shape[dim]
-        shape[dim] += before + behind
-        if shape[dim] < 0:
-            raise RuntimeError(f"narrow(): length must be non-negative: size {size} of dimension {dim} and a padding of {before} and "
-                               f"{behind} make {shape[dim]}")
-        end = max(size + min(behind, 0), 0)
-        start = min(max(-before, 0), end)
-        source.append(slice(start, end))
-        own.append(slice(max(before, 0), max(before, 0) + end - start))
+    counts = _counts(constant_pad_nd, input, pad)
     number = scalar_tensor(value, input.dtype)
     if number.ndim or number.requires_grad:
         raise TypeError(f"{constant_pad_nd.__name__}(): argument 'value' must be Number, not Tensor: a number, or a 0-d tensor that does "
                         "not require a gradient")
-    result = empty_tensor(shape, input.dtype)
-    result.copy_(number)
-    result[*own].copy_(input.detach()[*source])
-    return delivered(recorded(constant_pad_nd, (input,), result, pad=integers(pad)), out)
+    return delivered(recorded(constant_pad_nd, (input,), padded(input, counts, number), pad=counts), out)
 
 
 # ----- In other modes -----
@@ -111,28 +95,38 @@ PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _circular
 LOOPS = {"reflect": "reflection_pad", "replicate": "replication_pad"}
 
 
-def _check_mode(input: Tensor, pairs: list[tuple[int, int]], mode: str) -> None:
-    """Refuse dims and counts that a mode does not take."""
-    if input.ndim not in (len(pairs) + 1, len(pairs) + 2) or not 0 < len(pairs) < 4:
-        raise NotImplementedError(f"Padding size {2 * len(pairs)} is not supported for {input.ndim}D input tensor.")
-    if mode in LOOPS and input.dtype.kind == "b":
+def _check_mode(mode: str, shape: tuple[int, ...], pairs: list[tuple[int, int]], kind: str) -> None:
+    """Refuse dims, counts and a kind of dtypes that a mode does not take."""
+    ndim = len(shape)
+    if ndim not in (len(pairs) + 1, len(pairs) + 2) or not 0 < len(pairs) < 4:
+        raise NotImplementedError(f"Padding size {2 * len(pairs)} is not supported for {ndim}D input tensor.")
+    if mode in LOOPS and kind == "b":
         raise NotImplementedError(f"\"{LOOPS[mode]}{len(pairs)}d\" not implemented for 'Bool'")
-    sizes = tuple(input.shape[-len(pairs):])
-    if mode != "circular" and 0 in (*sizes, *input.shape[1 - input.ndim:]):
+    sizes = shape[-len(pairs):]
+    if mode != "circular" and 0 in (*sizes, *shape[1 - ndim:]):
         raise RuntimeError(f"Expected {len(pairs) + 1}D or {len(pairs) + 2}D (batch mode) tensor with possibly 0 batch size and other "
-                           f"non-zero dimensions for input, but got: {list(input.shape)}")
-    for dim, (size, (before, behind)) in enumerate(zip(sizes, pairs, strict=True), input.ndim - len(pairs)):
+                           f"non-zero dimensions for input, but got: {list(shape)}")
+    for dim, (size, (before, behind)) in enumerate(zip(sizes, pairs, strict=True), ndim - len(pairs)):
         if mode == "reflect" and max(before, behind) >= size:
             raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
-                               f"({before}, {behind}) at dimension {dim} of input {list(input.shape)}")
+                               f"({before}, {behind}) at dimension {dim} of input {list(shape)}")
         if mode == "circular" and max(before, behind) > max(size + min(before, 0) + min(behind, 0), 0) and size + before + behind >= 0:
             raise RuntimeError(f"Padding value causes wrapping around more than once: padding ({before}, {behind}) at dimension {dim} "
-                               f"of input {list(input.shape)}")
+                               f"of input {list(shape)}")
         if size + before + behind < (0 if mode == "circular" else 1):
             words = ("Negative padding value is resulting in an empty dimension" if mode == "circular" else
-                     f"input ({'DHW'[dim - input.ndim]}: {size}) is too small. Calculated output {'DHW'[dim - input.ndim]}: "
+                     f"input ({'DHW'[dim - ndim]}: {size}) is too small. Calculated output {'DHW'[dim - ndim]}: "
                      f"{size + before + behind}")
-            raise RuntimeError(f"{words}: padding ({before}, {behind}) at dimension {dim} of input {list(input.shape)}")
+            raise RuntimeError(f"{words}: padding ({before}, {behind}) at dimension {dim} of input {list(shape)}")
+
+
+@lru_cache(256)
+def _planned(mode: str, shape: tuple[int, ...], counts: tuple[int, ...], kind: str) -> tuple[tuple[int, Band], ...]:
+    """Return a band for each dim that changes."""
+    pairs = list(zip(counts[::2], counts[1::2], strict=True))[::-1]     # of the first dim first
+    _check_mode(mode, shape, pairs, kind)
+    first = len(shape) - len(pairs)
+    return tuple([(dim - len(pairs), _selected(mode, shape[first + dim], *pair)) for dim, pair in enumerate(pairs) if any(pair)])
 
 
 @operator(method=False)
@@ -151,11 +145,10 @@ def nn_functional_pad(input: Tensor, pad: Sequence[int], mode: Literal["constant
     """
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
-    pairs = _pairs(nn_functional_pad, input, pad)
+    counts = _counts(nn_functional_pad, input, pad)
     if mode not in PLACES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}: there are constant, reflect, replicate and circular")
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument, but got {value}')
-    _check_mode(input, pairs, mode)
-    bands = [(dim, _selected(mode, input.shape[dim], *pair)) for dim, pair in enumerate(pairs, -len(pairs)) if any(pair)]
-    return input._banded(tuple(bands)) if bands else input.clone()
+    bands = _planned(mode, input.shape, counts, input.dtype.kind)
+    return input._banded(bands) if bands else input.clone()

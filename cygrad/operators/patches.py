@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.compute.patches import added_columns, columns_of
-from cygrad.operators._language.arguments import checked_operand, integers
+from cygrad.operators._language.arguments import checked_operand, hashable, integers
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.tangents import linear
 from cygrad.ops.refusals import NO_LOOP
@@ -106,6 +106,51 @@ def _count(sizes: tuple[int, ...], kernel: tuple[int, ...], steps: Steps) -> tup
         sizes, kernel, steps.stride, steps.before, steps.dilation, strict=True)])
 
 
+class Plan(NamedTuple):
+    """Windows whose arguments are checked."""
+
+    steps: Steps
+    kernel: tuple[int, ...]
+    places: tuple[int, ...]     # how many windows
+    sizes: tuple[int, ...]      # of the image
+
+
+@lru_cache(256)
+def _plan_of_columns(shape: tuple[int, ...], kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Plan:
+    steps, kernel = _checked_steps(kernel_size, dilation, padding, stride)
+    if len(shape) not in (3, 4) or 0 in shape[-3:]:
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
+                           f"got: {list(shape)}")
+    sizes = shape[-2:]
+    count = _count(sizes, kernel, steps)
+    if min(count) < 1:
+        raise RuntimeError(f"Given input with spatial size {list(sizes)}, kernel_size={list(kernel)}, "
+                           f"dilation={list(steps.dilation)}, padding={list(steps.before)}, stride={list(steps.stride)}, calculated shape "
+                           f"of the array of sliding blocks as {list(count)}, but its components must be at least one.")
+    return Plan(steps, kernel, count, sizes)
+
+
+@lru_cache(256)
+def _plan_of_sums(shape: tuple[int, ...], output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Plan:
+    sizes = _pair("output_size", output_size)
+    steps, kernel = _checked_steps(kernel_size, dilation, padding, stride)
+    if min(sizes) <= 0:
+        raise RuntimeError(f"output_size should be greater than zero, but got output_size: {list(sizes)}")
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
+                           f"but got: {list(shape)}")
+    if shape[-2] % prod(kernel):
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+                           f"input.size(1)={shape[-2]} and kernel_size={list(kernel)}.")
+    count = _count(sizes, kernel, steps)
+    if min(count) < 1 or prod(count) != shape[-1]:
+        raise RuntimeError(f"Given output_size={list(sizes)}, kernel_size={list(kernel)}, dilation={list(steps.dilation)}, "
+                           f"padding={list(steps.before)}, stride={list(steps.stride)}, expected size of input's dimension 2 to match the "
+                           f"calculated number of sliding blocks {count[0]} * {count[1]} = {prod(count)}, but got input.size(2)="
+                           f"{shape[-1]}.")
+    return Plan(steps, kernel, count, sizes)
+
+
 @operator(method=False, refuses={"i": NO_LOOP}, loop="im2col_out_cpu")
 def nn_functional_unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """Windows of (examples, channels, height, width), or one example, as columns: (examples, channels * kernel, windows).
@@ -120,18 +165,10 @@ def nn_functional_unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, p
             [3., 4.],
             [4., 5.]])
     """
-    steps, kernel = _checked_steps(kernel_size, dilation, padding, stride)
+    steps, kernel, count, _ = _plan_of_columns(input.shape, *map(hashable, (kernel_size, dilation, padding, stride)))
     checked_operand(nn_functional_unfold, input)
-    if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
-        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
-                           f"got: {list(input.shape)}")
     if input.ndim == 3:
-        return nn_functional_unfold(input.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
-    count = _count(input.shape[2:], kernel, steps)
-    if min(count) < 1:
-        raise RuntimeError(f"Given input with spatial size {list(input.shape[2:])}, kernel_size={list(kernel)}, "
-                           f"dilation={list(steps.dilation)}, padding={list(steps.before)}, stride={list(steps.stride)}, calculated shape "
-                           f"of the array of sliding blocks as {list(count)}, but its components must be at least one.")
+        return input.unsqueeze(0)._take_columns(steps, kernel, count).squeeze(0)
     return input._take_columns(steps, kernel, count)
 
 
@@ -147,23 +184,8 @@ def nn_functional_fold(input: Tensor, output_size: Ints, kernel_size: Ints, dila
     tensor([[[1., 2., 1.],
              [1., 2., 1.]]])
     """
-    sizes = _pair("output_size", output_size)
-    steps, kernel = _checked_steps(kernel_size, dilation, padding, stride)
+    steps, kernel, count, sizes = _plan_of_sums(input.shape, *map(hashable, (output_size, kernel_size, dilation, padding, stride)))
     checked_operand(nn_functional_fold, input)
-    if min(sizes) <= 0:
-        raise RuntimeError(f"output_size should be greater than zero, but got output_size: {list(sizes)}")
-    if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
-        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
-                           f"but got: {list(input.shape)}")
-    if input.shape[-2] % prod(kernel):
-        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-                           f"input.size(1)={input.shape[-2]} and kernel_size={list(kernel)}.")
-    count = _count(sizes, kernel, steps)
-    if min(count) < 1 or prod(count) != input.shape[-1]:
-        raise RuntimeError(f"Given output_size={list(sizes)}, kernel_size={list(kernel)}, dilation={list(steps.dilation)}, "
-                           f"padding={list(steps.before)}, stride={list(steps.stride)}, expected size of input's dimension 2 to match the "
-                           f"calculated number of sliding blocks {count[0]} * {count[1]} = {prod(count)}, but got input.size(2)="
-                           f"{input.shape[-1]}.")
     if input.ndim == 2:
         return input.unsqueeze(0)._add_columns(steps, kernel, count, sizes).squeeze(0)
     return input._add_columns(steps, kernel, count, sizes)

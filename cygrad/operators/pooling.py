@@ -13,7 +13,7 @@ import numpy as np
 
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed
-from cygrad.operators._language.arguments import SEQUENCE, checked_operand, integers
+from cygrad.operators._language.arguments import SEQUENCE, checked_operand, hashable, integers
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.bands import Band, Bands
@@ -112,13 +112,10 @@ def window_counts(operator: Any, shape: tuple[int, ...], kernel: tuple[int, ...]
     return result
 
 
-def hashable(value: Any) -> Any:
-    """Return integers, one or several, or None, as a key of plans."""
-    return value if value is None or type(value) is int else integers(value)
-
-
 def adaptive_sizes(operator: Any, output_size: int | None | Sequence[int | None], dims: int) -> tuple[int | None, ...]:
     """Return the sizes of an adaptive result; None is the input's."""
+    if type(output_size) is int:
+        return (output_size,) * dims
     sizes = tuple(output_size) if isinstance(output_size, SEQUENCE) else (output_size,) * dims
     if len(sizes) != dims:
         raise RuntimeError(f"{_name(operator)}() argument 'output_size' should contain one int (got {len(sizes)})" if dims == 1 else

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute.creation import scalar_tensor
@@ -19,17 +20,17 @@ RANKS = dtype_by_name["float64"]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _number(function: Any, q: Real) -> Tensor:
-    """Return a fraction as a 0-d tensor of float64: the ranks of millions of elements are no numbers of float32."""
+def _number(function: Any, q: Real) -> float:
+    """Return a fraction that is no tensor."""
     if not isinstance(q, int | float):
         raise TypeError(f"{function.name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
-    return scalar_tensor(q, RANKS)
+    return float(q)
 
 
 def _vector(input: Tensor, q: Tensor) -> Tensor:
-    """Return fractions in float64, of a vector or a 0-d tensor."""
+    """Return fractions, of a vector or a 0-d tensor, in float64: the ranks of millions of elements are no numbers of float32."""
     if q.ndim > 1:
         raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, but got {q.ndim} dims")
     if q.dtype != input.dtype:
@@ -48,6 +49,20 @@ def _check(input: Tensor, interpolation: str) -> None:
         raise RuntimeError("quantile() input tensor must be non-empty")
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+
+
+def _of_fraction(rows: Tensor, q: float, interpolation: str) -> Tensor:
+    """Return one quantile of the last dim, whose rank is the same in all rows. NaN sorts last, so a row with NaN has it at the end."""
+    ordered = rows.sort(-1).values
+    rank, end = q * (ordered.shape[-1] - 1), ordered.select(-1, -1)
+    below, above = math.floor(rank), math.ceil(rank)
+    if interpolation in ("lower", "higher", "nearest"):
+        result = ordered.select(-1, {"lower": below, "higher": above, "nearest": round(rank)}[interpolation])
+    else:
+        exact = rows.dtype.loops        # between two elements of 16 bits the result is rounded once
+        least, most = (ordered.select(-1, place).to(exact) for place in (below, above))
+        result = least.lerp(most, rank - below if interpolation == "linear" else 0.5).to(rows.dtype)
+    return result.where(end == end, end)
 
 
 def _of_rows(rows: Tensor, q: Tensor, interpolation: str, skips_nan: bool) -> Tensor:
@@ -70,17 +85,17 @@ def _of_rows(rows: Tensor, q: Tensor, interpolation: str, skips_nan: bool) -> Te
 
 def _quantile(function: Any, input: Tensor, q: Tensor | Real, dim: int | None, keepdim: bool, interpolation: str,
               skips_nan: bool) -> Tensor:
-    if isinstance(q, TensorImpl):
-        _check(input, interpolation)
-        fractions = _vector(input, q)
-    else:
-        fractions = _number(function, q)
-        _check(input, interpolation)
+    fraction = q if isinstance(q, TensorImpl) else _number(function, q)
+    _check(input, interpolation)
     if dim is None or not input.ndim:
         rows, sizes = input.reshape(-1), (1,) * input.ndim
     else:
         d = normalized_dim(dim, input.ndim)
         rows, sizes = input.movedim(d, -1), (*input.shape[:d], 1, *input.shape[d + 1:])
+    if isinstance(fraction, float) and not skips_nan:
+        result = _of_fraction(rows, fraction, interpolation)
+        return result.reshape(sizes) if keepdim else result
+    fractions = scalar_tensor(fraction, RANKS) if isinstance(fraction, float) else _vector(input, fraction)
     count = (fractions.numel(),)
     results = _of_rows(rows, fractions.reshape(-1).expand((*rows.shape[:-1], *count)), interpolation, skips_nan).movedim(-1, 0)
     if keepdim:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from cygrad._core.compute.joining import rolled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.memory.sizes import index_argument, normalized_dim
@@ -216,10 +217,5 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
         raise IndexError(f"Dimension specified as {along[0]} but tensor has no dimensions")
     if not along:
         return roll(input.reshape(-1), steps, 0).reshape(input.shape)
-    along = tuple(normalized_dim(dim, input.ndim) for dim in along)
-    array = to_array(input)
-    for step, dim in zip(steps, along, strict=True):        # np.roll takes ten times as long for few elements
-        border = -step % max(input.shape[dim], 1)
-        before = (slice(None),) * dim
-        array = np.concatenate((array[*before, border:], array[*before, :border]), dim)
-    return recorded(roll, (input,), computed(array), shifts=steps, dims=along)
+    along = tuple([normalized_dim(dim, input.ndim) for dim in along])
+    return recorded(roll, (input,), rolled(input, steps, along), shifts=steps, dims=along)

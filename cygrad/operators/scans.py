@@ -27,7 +27,7 @@ from cygrad.ops.gradients import in_double, times
 from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from cygrad.tensor import Tensor
     from cygrad.typing import DTypeLike, Pair
@@ -147,9 +147,9 @@ def _running_product(x: Tensor, dim: int) -> Tensor:
 
 
 # ----- Extrema -----
-def _to_their_places(g: Tensor, input_shape: Sequence[int], dim: int, indices: Tensor) -> Tensor:
+def _to_their_places(g: Tensor, input_shape: tuple[int, ...], dim: int, indices: Tensor) -> Tensor:
     """Return the gradient of running extrema, which goes to the elements that they are."""
-    return g.new_zeros(input_shape).scatter_add(dim, indices, g)
+    return g._spread_along(dim, indices, input_shape)
 
 
 def _running_extremum(operator: Any, ufunc: np.ufunc, pair: type[ValuesAndIndices], input: Tensor, dim: int, out: Pair | None

@@ -105,7 +105,7 @@ def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int
 
 def _to_their_places(g, input_shape, dim, indices):
     """Return the gradient of elements that were chosen along a dim."""
-    return g.new_zeros(input_shape).scatter(dim, indices, g.reshape(indices.shape))
+    return g.reshape(indices.shape)._spread_along(dim, indices, input_shape)
 
 
 _sorted, _top, _kth = map(pair_type, ("sort", "topk", "kthvalue"))

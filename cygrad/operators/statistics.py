@@ -101,7 +101,8 @@ def _correction(dim: Dims, unbiased: bool | None, correction: float | None) -> t
 
 def _degrees(input: Tensor, dims: tuple[int, ...], correction: float) -> float:
     """Return the degrees of freedom: the count of elements that are reduced, less the correction."""
-    return math.prod(input.shape[d] for d in dims if input.ndim) - correction
+    shape = input.shape
+    return math.prod([shape[d] for d in dims] if shape else ()) - correction
 
 
 def _scale(degrees: float, dim: Dims) -> float:

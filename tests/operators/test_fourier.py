@@ -1,5 +1,6 @@
 """Discrete Fourier transforms: adjoints, dtypes, refusals, libraries."""
 
+import functools
 import itertools
 import sys
 
@@ -131,14 +132,18 @@ def test_scipy_gives_the_same_numbers():
         cg.config.set_fft_library("numpy")
 
 
-@pytest.mark.parametrize("name", ALONG)
-def test_without_the_loops_the_functions_give_the_same_bits(name, monkeypatch):
-    """NumPy's loops are not public: a version that has others is used by its functions."""
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_without_the_loops_the_functions_give_the_same(name, monkeypatch):
+    """NumPy's loops are not public: a version that has others is used by its functions. These compute floats in doubles, at times."""
     assert fourier.HAS_LOOPS
     for dtype, size, norm, dim in itertools.product((cg.float32, cg.float64, cg.complex64, cg.complex128), (5, 6), NORMS, (0, -1)):
         x = cg.randn(size, size, dtype=dtype)
         x = x.real if takes_real_numbers(name) else x
+        call = functools.partial(getattr(cg.fft, name), x, norm=norm, **({"dim": dim} if name in ALONG else {}))
         with monkeypatch.context() as patch:
             patch.setattr(fourier, "HAS_LOOPS", False)
-            expected = getattr(cg.fft, name)(x, dim=dim, norm=norm)
-        assert same_bits(array_of(getattr(cg.fft, name)(x, dim=dim, norm=norm)), array_of(expected))
+            expected = call()
+        if dtype.to_real() is cg.float64:
+            assert same_bits(array_of(call()), array_of(expected))
+        else:
+            assert cg.allclose(call(), expected, rtol=0, atol=1e-6 * float(expected.abs().max()))

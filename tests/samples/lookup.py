@@ -6,6 +6,11 @@ import cygrad as cg
 from samples.sample import sample
 
 SAMPLES = {
+    "spread_along": [
+        sample(lambda x: x._spread_along(1, cg.tensor([[2, 0], [1, 1]]), (2, 3)), (2, 2)),
+        sample(lambda x: x._spread_along(0, cg.tensor([0, 0]), ()), (2,)),
+        sample(lambda x: x._spread_along(0, cg.tensor(1), (3,)), ()),
+    ],
     "gather": [
         sample(lambda x: x.gather(0, cg.tensor([[2, 0], [2, 1]])), (3, 2)),
         sample(lambda x: x.gather(1, cg.tensor([[1, 1, 0]])), (3, 2)),

@@ -1,8 +1,9 @@
 # cython: cdivision=True
-"""Several tensors joined to one."""
+"""Several tensors joined to one, and parts of one in another order."""
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
+from cygrad._core.compute.parts cimport view_along
 from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.rules cimport RuleOp, any_needs_node, rule_node_of_inputs, rule_op
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, value_address, view_of
@@ -132,3 +133,19 @@ def stack(tensors, dim=0, *, out=None):
     if any_needs_node(parts):
         attach(result, rule_node_of_inputs(STACK, parts, result, (along,), 1), 0)
     return result if out is None else checked_out(out, result)
+
+
+def rolled(TensorImpl input not None, tuple steps not None, tuple dims not None):
+    """Return a copy whose elements are moved along dims, those beyond the end to the start. Nothing is recorded."""
+    cdef TensorImpl x = input, result
+    cdef intptr_t size, start
+    cdef int d
+    for step, dim in zip(steps, dims):
+        d = dim
+        size = x.sizes[d]
+        start = step % max(<object>size, 1)
+        result = empty(x.dtype_nr, x.ndim, x.sizes)
+        write_piece(result, view_along(x, d, size - start, start), d, 0)
+        write_piece(result, view_along(x, d, 0, size - start), d, start)
+        x = result
+    return x

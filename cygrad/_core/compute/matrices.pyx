@@ -23,6 +23,9 @@ from cygrad._core.memory.storage import dtype_by_name
 
 numpy.import_umath()
 
+cdef enum:
+    TRANSFORM = 8       # multiplications by element of a vector
+
 cdef extern from "numpy/ufuncobject.h":
     # Declared here since NumPy 2.5's own declaration has no `types`: Cython would read Python's attribute of that name.
     ctypedef struct UfuncFields "PyUFuncObject":
@@ -94,7 +97,7 @@ cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, in
         if fields.types[k * fields.nargs] == number_of_type:
             for j in range(fields.nargs):
                 types[j] = numbers[fields.types[k * fields.nargs + j]]
-            loop[0], data[0] = <matrix_loop>fields.functions[k], fields.data[k]
+            loop[0], data[0] = <matrix_loop>fields.functions[k], NULL if fields.data is NULL else fields.data[k]
             return True
     return False
 
@@ -236,8 +239,9 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
 cdef class MatrixLoop:
     """A loop over matrices, of all dtypes that it has, as a function of tensors; batches broadcast.
 
-    `signature` is NumPy's, such as "(m,n)->(m,n),(p)"; p is the smaller of the first two sizes. Results are new, dense, and those that
-    are matrices column-major, as LAPACK and torch have them. Nothing is recorded.
+    `signature` is NumPy's, such as "(m,n)->(m,n),(p)"; p is the smaller of the first two sizes, or `size`. Of "(n),()->(p)" the first
+    has vectors instead. Results are new, dense, and those that are matrices column-major, as LAPACK and torch have them. Nothing is
+    recorded.
     """
     cdef readonly str signature
     cdef object otherwise                   # computes the results from arrays, where there is no loop
@@ -260,7 +264,7 @@ cdef class MatrixLoop:
         self.add(after, names)
         self.names = <int>len(names)
         if ufunc is not None and (<UfuncFields*><PyObject*>ufunc).nargs == self.arguments:
-            self.is_lapack = True
+            self.is_lapack = self.ndim[0] == 2
             for k in range(CG_DTYPES):
                 if cg_loops_of[k] == k:
                     numpy_loop(ufunc, k, &self.loops[k], &self.data[k], self.types[k])
@@ -281,7 +285,7 @@ cdef class MatrixLoop:
     def __repr__(self):
         return f"<loop over matrices {self.signature}>"
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors, intptr_t size=-1):
         """Return the result, or a tuple of several, of matrices in the last dims of tensors."""
         cdef Call call
         cdef Launch launch
@@ -295,7 +299,7 @@ cdef class MatrixLoop:
         dtype = (<TensorImpl?>tensors[0]).dtype_nr
         if self.loops[dtype] is NULL:
             return self.by_arrays(tensors)
-        work = self.measure(&call, tensors, dtype)
+        work = self.measure(&call, tensors, dtype, size)
         for d in range(call.batch):
             count *= call.shape[d]
         for k in range(self.inputs, self.arguments):
@@ -312,7 +316,7 @@ cdef class MatrixLoop:
                 note_blas()
         return tuple(results) if len(results) > 1 else results[0]
 
-    cdef double measure(self, Call* call, tuple tensors, int dtype) except -1:
+    cdef double measure(self, Call* call, tuple tensors, int dtype, intptr_t free_size) except -1:
         """Note shapes and strides of the inputs; return about how many multiplications one matrix takes."""
         cdef TensorImpl tensor
         cdef intptr_t size
@@ -352,7 +356,9 @@ cdef class MatrixLoop:
                 elif call.dims[1 + number] != size:
                     raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + number]} and {size}")
         for d in range(self.known, self.names):
-            call.dims[1 + d] = min(call.dims[1], call.dims[2])
+            call.dims[1 + d] = min(call.dims[1], call.dims[2]) if free_size < 0 else free_size
+        if self.ndim[0] < 2:                    # of a vector, by a quick algorithm
+            return work * TRANSFORM
         if self.known == 1:                     # of a square matrix
             work *= <double>max(call.dims[1], 1)
         return work * <double>max(call.dims[1], 1)

@@ -4,6 +4,7 @@
 Element k of window i along a dim is at i * stride - before + k * dilation. Nothing is recorded.
 """
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
+from libc.string cimport memcpy
 
 from cygrad._core.compute.places cimport dense, element, stored
 from cygrad._core.graph.constants cimport zero
@@ -47,14 +48,24 @@ cdef inline intptr_t windows_inside(const Geometry* g, int d, intptr_t k, intptr
     return first
 
 
-cdef inline void move_elements(element* elements, element* column, intptr_t count, bint adds) noexcept nogil:
+cdef inline void move_run(element* elements, element* column, intptr_t count, bint adds) noexcept nogil:
     cdef intptr_t j
-    if adds:
-        for j in range(count):
-            elements[j] = <element>(elements[j] + column[j])
-    else:
-        for j in range(count):
-            column[j] = elements[j]
+    if not adds:
+        memcpy(column, elements, count * sizeof(element))
+        return
+    for j in range(count):
+        elements[j] = <element>(elements[j] + column[j])
+
+
+cdef inline void move_apart(element* elements, element* column, intptr_t count, intptr_t step, intptr_t parts, bint adds) noexcept nogil:
+    cdef intptr_t j, part
+    for part in range(parts):
+        if adds:
+            for j in range(count):
+                elements[j * step + part] = <element>(elements[j * step + part] + column[j * parts + part])
+        else:
+            for j in range(count):
+                column[j * parts + part] = elements[j * step + part]
 
 
 cdef inline void clear_elements(element* elements, intptr_t count) noexcept nogil:
@@ -63,47 +74,52 @@ cdef inline void clear_elements(element* elements, intptr_t count) noexcept nogi
         elements[j] = 0
 
 
-cdef inline void move_row(element* source, element* row, const Geometry* g, intptr_t first, intptr_t end, bint adds) noexcept nogil:
-    """Run over the windows along the last dim, of which those from `first` to `end` have the element in the input."""
-    cdef intptr_t step = g.stride[2] * g.parts
+cdef inline void move_plane(element* source, element* target, const Geometry* g, const intptr_t* k, bint adds) noexcept nogil:
+    """Run over the windows along the last two dims, whose elements k in the first of the image's rows are `source`."""
+    cdef intptr_t end1, end2
+    cdef intptr_t first1 = windows_inside(g, 1, k[1], &end1), first2 = windows_inside(g, 2, k[2], &end2)
+    cdef intptr_t width = g.count[2] * g.parts, step = g.stride[2] * g.parts
+    cdef intptr_t before = first2 * g.parts, inside = (end2 - first2) * g.parts
     if not adds:
-        clear_elements(row, first * g.parts)
-        clear_elements(row + end * g.parts, (g.count[2] - end) * g.parts)
-    row += first * g.parts
-    if step == g.parts:         # one run of elements
-        move_elements(source, row, (end - first) * g.parts, adds)
-        return
-    for _ in range(end - first):
-        move_elements(source, row, g.parts, adds)
-        source, row = source + step, row + g.parts
+        clear_elements(target, first1 * width)
+        clear_elements(target + end1 * width, (g.count[1] - end1) * width)
+    source += (((first1 + g.first[1]) * g.stride[1] - g.before[1] + k[1] * g.dilation[1]) * g.sizes[2]
+               + (first2 + g.first[2]) * g.stride[2] - g.before[2] + k[2] * g.dilation[2]) * g.parts
+    target += first1 * width
+    for _ in range(end1 - first1):
+        if not adds:
+            clear_elements(target, before)
+            clear_elements(target + before + inside, width - before - inside)
+        if step == g.parts:
+            move_run(source, target + before, inside, adds)
+        else:
+            move_apart(source, target + before, end2 - first2, step, g.parts, adds)
+        source, target = source + g.stride[1] * g.sizes[2] * g.parts, target + width
 
 
 cdef void move_columns(element* x, element* columns, const Geometry* g, bint adds) noexcept nogil:
     """Copy the elements of windows to columns, 0 outside of the input, or add columns to the elements."""
-    cdef intptr_t n, c, k0, k1, k2, i0, i1, first0, first1, first2, end0, end1, end2
+    cdef intptr_t n, i, row, first, end, plane = g.sizes[1] * g.sizes[2] * g.parts, width = g.count[1] * g.count[2] * g.parts
+    cdef intptr_t[3] k
     cdef element* image = x
     cdef element* target
-    cdef element* source
     for n in range(g.examples):
-        for c in range(g.channels):
-            for k0 in range(g.kernel[0]):
-                for k1 in range(g.kernel[1]):
-                    for k2 in range(g.kernel[2]):
-                        target = columns + n * g.example + (((c * g.kernel[0] + k0) * g.kernel[1] + k1) * g.kernel[2] + k2) * g.row
-                        first0, first1 = windows_inside(g, 0, k0, &end0), windows_inside(g, 1, k1, &end1)
-                        first2 = windows_inside(g, 2, k2, &end2)
-                        for i0 in range(g.count[0]):
-                            for i1 in range(g.count[1]):
-                                if first0 <= i0 < end0 and first1 <= i1 < end1:
-                                    source = image + (
-                                        (((i0 + g.first[0]) * g.stride[0] - g.before[0] + k0 * g.dilation[0]) * g.sizes[1]
-                                         + (i1 + g.first[1]) * g.stride[1] - g.before[1] + k1 * g.dilation[1]) * g.sizes[2]
-                                        + (first2 + g.first[2]) * g.stride[2] - g.before[2] + k2 * g.dilation[2]) * g.parts
-                                    move_row(source, target, g, first2, end2, adds)
-                                elif not adds:
-                                    clear_elements(target, g.count[2] * g.parts)
-                                target += g.count[2] * g.parts
-            image += g.sizes[0] * g.sizes[1] * g.sizes[2] * g.parts
+        row = 0
+        for _ in range(g.channels):
+            for k[0] in range(g.kernel[0]):
+                first = windows_inside(g, 0, k[0], &end)
+                for k[1] in range(g.kernel[1]):
+                    for k[2] in range(g.kernel[2]):
+                        target = columns + n * g.example + row * g.row
+                        for i in range(g.count[0]):
+                            if first <= i < end:
+                                move_plane(image + ((i + g.first[0]) * g.stride[0] - g.before[0] + k[0] * g.dilation[0]) * plane,
+                                           target, g, k, adds)
+                            elif not adds:
+                                clear_elements(target, width)
+                            target += width
+                        row += 1
+            image += g.sizes[0] * plane
 
 
 cdef int move_columns_of(void* arguments, char** data) noexcept nogil:

@@ -4,7 +4,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_decision, run_launch
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, look_address, view_of
+from cygrad._core.graph.tensor cimport CONTIGUOUS, SPECIAL, TensorImpl, empty, look_address, view_of
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport copy_into, copy_of
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS, cg_itemsize, cg_loops_of,
@@ -153,6 +153,19 @@ cdef int find_outside(void* arguments, char** data) noexcept nogil:
     return outside
 
 
+cdef TensorImpl with_dim(TensorImpl tensor, int dim, int ndim):
+    """Return a tensor that has one dim fewer with that dim, of one element."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d
+    if tensor.ndim != max(ndim, 1) - 1 or not 0 <= dim <= tensor.ndim:
+        return tensor
+    for d in range(tensor.ndim):
+        sizes[d + (d >= dim)], strides[d + (d >= dim)] = tensor.sizes[d], tensor.strides[d]
+    sizes[dim] = strides[dim] = 1
+    return view_of(tensor, 0, tensor.ndim + 1, sizes, strides)
+
+
 cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size, error=RuntimeError, str prefix=""):
     """Return an index as a row-major tensor of int64; an error for a place outside of a dim."""
     cdef TensorImpl places = dense(index, CG_INT64)
@@ -184,18 +197,34 @@ cdef int change_checked(TensorImpl whole, int dim, TensorImpl index, TensorImpl 
 
 
 def elements_at(TensorImpl input not None, int dim, TensorImpl index not None):
-    """Return the elements at places along a dim, each at its own place in the other dims; RuntimeError for a place outside."""
+    """Return the elements at places along a dim, each at its own place in the other dims; RuntimeError for a place outside.
+
+    An index without the dim has one place along it.
+    """
     cdef TensorImpl result = empty(input.dtype_nr, index.ndim, index.sizes)
+    cdef int ndim = input.ndim
     if result.count:
-        change_checked(vector_of(input), dim, vector_of(index), vector_of(result), TAKE)
+        change_checked(vector_of(input), dim, with_dim(index, dim, ndim), with_dim(result, dim, ndim), TAKE)
     return result
+
+
+def spread_at(TensorImpl input not None, int dim, TensorImpl index not None, sizes):
+    """Return zeros of some sizes, with the elements added at places along a dim: the transpose of `elements_at`."""
+    cdef intptr_t shape[MAX_DIMS]
+    cdef int dtype = cg_loops_of[input.dtype_nr], ndim = parse_sizes(sizes, shape)
+    cdef TensorImpl result = empty(dtype, ndim, shape), part = input if input.dtype_nr == dtype else dense(input, dtype)
+    zero(result)
+    if index.count:
+        change_checked(vector_of(result), dim, with_dim(index, dim, ndim), with_dim(part, dim, ndim), ADD)
+    return stored(result, input.dtype_nr)
 
 
 def changed_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, bint adds):
     """Put, or add, elements of a tensor into another at places along a dim; RuntimeError for one outside."""
+    cdef int ndim = whole.ndim
     if index.count:
         part = part if part.dtype_nr == whole.dtype_nr else dense(part, whole.dtype_nr)
-        change_checked(vector_of(whole), dim, vector_of(index), vector_of(part),
+        change_checked(vector_of(whole), dim, with_dim(index, dim, ndim), with_dim(part, dim, ndim),
                        PUT if not adds else EITHER if whole.dtype_nr == CG_BOOL else ADD)
 
 
@@ -209,6 +238,23 @@ def names_elements(TensorImpl input not None, int dim, TensorImpl index not None
         if d != dim and index.sizes[d] > input.sizes[d]:
             return False
     return True
+
+
+def names_classes(TensorImpl scores not None, TensorImpl target not None):
+    """Say whether a dense target of int64 names a class, along dim 1 of scores, for each sample and each place in the dims behind."""
+    cdef const int64_t* numbers
+    cdef intptr_t k
+    cdef bint outside = (target.dtype_nr != CG_INT64 or target.flags & (CONTIGUOUS | SPECIAL) != CONTIGUOUS or scores.ndim < 2
+                         or target.ndim != scores.ndim - 1)
+    cdef int d
+    for d in range(0 if outside else target.ndim):
+        outside |= target.sizes[d] != scores.sizes[d + (d > 0)]
+    if outside:
+        return False
+    numbers = <const int64_t*>look_address(target)
+    for k in range(target.count):
+        outside |= (numbers[k] < 0) | (numbers[k] >= scores.sizes[1])
+    return not outside
 
 
 # ----- Slices -----

@@ -83,6 +83,11 @@ def read_factor(operator: Any, word: str, factor: Any, *tensors: Any) -> Any:
     return factor
 
 
+def hashable(value: Any) -> Any:
+    """Return integers, one or several, or None, as a key of plans."""
+    return value if value is None or type(value) is int else integers(value)
+
+
 def delivered(result: Any, out: Any) -> Any:
     """Return a result, written into `out` if that is given."""
     return result if out is None else checked_out(out, result)

@@ -308,7 +308,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.least_squares":
         "pinverse _lstsq",
     "cygrad.operators.lookup":
-        "gather index_select take_along_dim take nonzero argwhere nonzero_static",
+        "_spread_along gather index_select take_along_dim take nonzero argwhere nonzero_static",
     "cygrad.operators.losses":
         "_binary_cross_entropy",
     "cygrad.operators.masking":
@@ -431,7 +431,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.least_squares":
         "linalg_pinv lstsq",
     "cygrad.operators.lookup":
-        "gather index_select take",
+        "spread_along gather index_select take",
     "cygrad.operators.losses":
         "binary_cross_entropy",
     "cygrad.operators.masking":

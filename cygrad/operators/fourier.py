@@ -93,7 +93,8 @@ def _planned(name: str, count: int, norm: str, dtype: str) -> Plan:
         norm = OPPOSITE[norm]
     divisor: Any = {"backward": 1, "forward": count, "ortho": np.sqrt(count, dtype=dtype)}[norm]
     loop = LOOPS[f"rfft{count % 2}" if name == "rfft" else name]
-    return Plan(loop, computed(np.asarray(np.reciprocal(divisor, dtype=dtype))), count // 2 + 1 if name == "rfft" else count)
+    factor = fixed(computed(np.asarray(np.reciprocal(divisor, dtype=dtype))))
+    return Plan(loop, factor, count // 2 + 1 if name == "rfft" else count)
 
 
 def _by_loop(name: str, x: Tensor, dim: int, norm: str, size: int | None) -> Tensor:

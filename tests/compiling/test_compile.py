@@ -30,6 +30,29 @@ def test_a_decorator_with_and_without_options():
     assert plain.cache_info().currsize == 0
 
 
+def test_a_program_is_explained():
+    def function(x):
+        y = x * 2 + 1
+        return y.sort().values if y.sum() > 0 else y
+
+    text = cg.compile(function).explain(X)
+    assert text.splitlines()[:3] == ["6 steps: mul, add, sum, gt, bool", "1 calls of Python: sort", "1 decisions by values"]
+    assert "not captured" in cg.compile(lambda x: x.sum().item()).explain(X)
+
+
+def test_classes_and_indices_are_captured():
+    z, target = cg.rand(6, 5, dtype=cg.float64).requires_grad_(), cg.tensor([0, 1, 2, 3, 4, 0])
+    losses = [lambda z, t: cg.nn.functional.cross_entropy(z, t), lambda z, t: cg.nn.functional.nll_loss(z, t), lambda z, t: z[t % 5].sum(),
+              lambda z, t: z[cg.arange(6), t].exp().sum(), lambda z, t: z.gather(1, t[:, None]).exp().sum()]
+    for loss in losses:
+        compiled = captured(loss)
+        for shift in range(3):
+            t = (target + shift) % 5
+            same(compiled(z, t), loss(z, t))
+            same(cg.autograd.grad(compiled(z, t), z)[0], cg.autograd.grad(loss(z, t), z)[0])
+        assert compiled.cache_info().misses == 1
+
+
 def test_no_function_and_disabled():
     with pytest.raises(TypeError, match="expected a function, got int"):
         cg.compile(3)

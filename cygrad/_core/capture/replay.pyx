@@ -116,7 +116,7 @@ cdef class Replay:
         names = [self.notes.notes[k].name.decode() for k in range(self.notes.count)]
         decisions = len([k for k in range(self.notes.count) if self.notes.notes[k].kind == DECISION])
         arena = max(self.forward_part.arena_bytes, self.backward_part.arena_bytes)
-        return names, [call.function for call in self.calls], decisions, arena, self.residual_bytes
+        return names, [(<Call>call).function for call in self.calls], decisions, arena, self.residual_bytes
 
     @property
     def fails_after_call(self):

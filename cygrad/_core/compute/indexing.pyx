@@ -21,7 +21,6 @@ from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, te
 from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index, cg_is_opaque,
                                                   cg_loops_of)
-from cygrad._kernels.programs.settings cimport noted
 
 import numpy
 import warnings
@@ -150,8 +149,8 @@ cdef object index_error(TensorImpl x, object key, object error):
 
 
 cdef object saved_key(object items, object numpy_index):
-    """Return an index for a node: arrays, or copies of tensors where they must be followed."""
-    if not noted or not isinstance(items, tuple) or not any([isinstance(item, TensorImpl) for item in items]):
+    """Return an index for a node: with copies of its tensors, which programs follow, and of its arrays."""
+    if not isinstance(items, tuple) or not any([isinstance(item, TensorImpl) for item in items]):
         return numpy_index
     return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) else array
                   for item, array in zip(items, numpy_index)])
@@ -202,7 +201,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         source = as_before(source, x)
     if part is None:
         numpy_index = numpy_key(items)
-        items = saved_key(items, numpy_index)
+        items = saved_key(items, numpy_index) if recorded else items
         try:
             # NumPy would warn of imaginary parts once more.
             if cg_is_opaque[x.dtype_nr] or cg_is_complex[source.dtype_nr]:
@@ -259,9 +258,14 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     return result
 
 
+cdef object arrays_of(object key):
+    """Return an index as a node has it with arrays in place of tensors."""
+    return tuple([numpy_key(item) if isinstance(item, TensorImpl) else item for item in key]) if isinstance(key, tuple) else key
+
+
 def add_at(TensorImpl whole not None, key, TensorImpl source not None):
     """Add to the elements at an index as a node keeps it, as often as it names each."""
-    write_values(whole, lambda array: numpy.add.at(array, key, values_of(source)))
+    write_values(whole, lambda array: numpy.add.at(array, arrays_of(key), values_of(source)))
     count_change(whole)
 
 

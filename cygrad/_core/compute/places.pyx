@@ -166,17 +166,22 @@ cdef TensorImpl with_dim(TensorImpl tensor, int dim, int ndim):
     return view_of(tensor, 0, tensor.ndim + 1, sizes, strides)
 
 
-cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size, error=RuntimeError, str prefix=""):
-    """Return an index as a row-major tensor of int64; an error for a place outside of a dim."""
-    cdef TensorImpl places = dense(index, CG_INT64)
-    cdef const int64_t* numbers
-    cdef intptr_t k
+cdef bint any_outside(TensorImpl places, intptr_t size) noexcept:
+    """Say whether one of dense places of int64 is outside of a dim."""
     cdef Bounds bounds
     cdef Launch launch
     bounds.count, bounds.size = places.count, size
     begin_launch(&launch, "bounds", find_outside, &bounds, sizeof(bounds))
     add_input(&launch, places)
-    if run_decision(&launch):
+    return run_decision(&launch)
+
+
+cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size, error=RuntimeError, str prefix=""):
+    """Return an index as a row-major tensor of int64; an error for a place outside of a dim."""
+    cdef TensorImpl places = dense(index, CG_INT64)
+    cdef const int64_t* numbers
+    cdef intptr_t k
+    if any_outside(places, size):
         numbers = <const int64_t*>look_address(places)
         for k in range(places.count):
             if not 0 <= numbers[k] < size:
@@ -242,19 +247,12 @@ def names_elements(TensorImpl input not None, int dim, TensorImpl index not None
 
 def names_classes(TensorImpl scores not None, TensorImpl target not None):
     """Say whether a dense target of int64 names a class, along dim 1 of scores, for each sample and each place in the dims behind."""
-    cdef const int64_t* numbers
-    cdef intptr_t k
     cdef bint outside = (target.dtype_nr != CG_INT64 or target.flags & (CONTIGUOUS | SPECIAL) != CONTIGUOUS or scores.ndim < 2
                          or target.ndim != scores.ndim - 1)
     cdef int d
     for d in range(0 if outside else target.ndim):
         outside |= target.sizes[d] != scores.sizes[d + (d > 0)]
-    if outside:
-        return False
-    numbers = <const int64_t*>look_address(target)
-    for k in range(target.count):
-        outside |= (numbers[k] < 0) | (numbers[k] >= scores.sizes[1])
-    return not outside
+    return not outside and not any_outside(target, scores.sizes[1])
 
 
 # ----- Slices -----

@@ -45,7 +45,7 @@ cdef struct Call:
 cdef struct Pass:
     Producer producer                   # of the slot that is reduced; the first member, so that `make_block` has its pass
     const Program* program
-    int itemsize, first, last           # of the widest element; steps
+    int itemsize, first, last, end      # of the widest element; steps of this pass, and of all
     int threads
     bint stream                         # outputs are so large that no cache will hold them until they are read
     int redirected                      # an output that is written to another block; NONE
@@ -56,11 +56,11 @@ cdef struct Pass:
     Operand laid[MAX_LAID + 1]          # and, while dims are joined, an output
 
 
-cdef void begin_passes(Pass* part, const Program* program, int redirected) noexcept nogil:
+cdef void begin_passes(Pass* part, const Program* program, int end, int redirected) noexcept nogil:
     cdef const Step* step
     cdef int j, k
-    part.program, part.first, part.last, part.redirected, part.itemsize = program, 0, 0, redirected, 1
-    for k in range(program.step_count):
+    part.program, part.first, part.last, part.end, part.redirected, part.itemsize = program, 0, 0, end, redirected, 1
+    for k in range(end):
         step = &program.steps[k]
         for j in range(step.inputs + 1):
             part.itemsize = max(part.itemsize, cg_itemsize[program.slots[step.slots[j]].loop_dtype])
@@ -99,13 +99,13 @@ cdef bint next_pass(Pass* part) noexcept nogil:
     cdef const Program* program = part.program
     cdef const Step* step
     cdef int k, output
-    if part.last == program.step_count:
+    if part.last == part.end:
         return False
-    part.first, part.last = part.last, program.step_count
-    for k in range(part.first, program.step_count - 1):
+    part.first, part.last = part.last, part.end
+    for k in range(part.first, part.end - 1):
         step = &program.steps[k]
         output = output_of(step)
-        if part.stream and is_blocked_step(step) and program.slots[output].data is not NULL and output != part.redirected:
+        if part.stream and is_blocked_step(step) and program.slots[output].data is not NULL:
             if not blocks_cross(part, k + 1):
                 part.last = k + 1
                 break
@@ -127,7 +127,7 @@ cdef bint blocks_cross(const Pass* part, int border) noexcept nogil:
     """Return True if steps from `border` on read a block that is made before."""
     cdef int k
     for k in range(part.program.slot_count):
-        if (part.program.slots[k].data is NULL or k == part.redirected) and is_live(part.program, k, border):
+        if part.program.slots[k].data is NULL and is_live(part.program, k, border, part.end):
             return True
     return False
 
@@ -404,7 +404,7 @@ cdef void run_pass(const Pass* part) noexcept nogil:
 
 cdef void run_blocks(const Program* program) noexcept nogil:
     cdef Pass part
-    begin_passes(&part, program, NONE)
+    begin_passes(&part, program, program.step_count, NONE)
     while next_pass(&part):
         run_pass(&part)
 
@@ -413,14 +413,16 @@ cdef void make_block(const Producer* producer, intptr_t start, intptr_t stop, ch
     run_part(<const Pass*>producer, start, stop, block)
 
 
-cdef int reduce_blocks(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
+cdef int reduce_blocks(const Program* program) noexcept nogil:
+    cdef const Step* step = &program.steps[program.step_count - 1]
+    cdef int slot = step.slots[0]
     cdef Pass part
-    begin_passes(&part, program, slot)
+    begin_passes(&part, program, program.step_count - 1, slot)
     part.producer.make, part.producer.total, part.producer.dtype = make_block, program.total, program.slots[slot].dtype
     part.producer.cost, part.producer.streams = program.cost, part.stream
     while next_pass(&part):
         if last_writer(program, slot, part.first, part.last) == NONE:
             run_pass(&part)
-        elif reduce_produced(reduction, &part.producer, output):
+        elif reduce_produced(step.reduction, &part.producer, program.slots[output_of(step)].data):
             return -1
     return 0

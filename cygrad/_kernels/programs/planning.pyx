@@ -1,6 +1,10 @@
 # cython: cdivision=True, initializedcheck=False
-"""Lives of values, and needed steps (see planning.pxd for the contract)."""
+"""Lives of values, needed steps, and decisions that ways share (see planning.pxd for the contract)."""
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of
 from cygrad._kernels.programs.steps cimport NONE, Step, output_of
+
+cdef enum:
+    VECTOR = 64
 
 
 cdef int last_reader(const Program* program, int slot, int first, int last) noexcept nogil:
@@ -12,9 +16,9 @@ cdef int last_reader(const Program* program, int slot, int first, int last) noex
     return NONE
 
 
-cdef bint is_live(const Program* program, int slot, int step) noexcept nogil:
+cdef bint is_live(const Program* program, int slot, int first, int last) noexcept nogil:
     cdef int k, j
-    for k in range(step, program.step_count):
+    for k in range(first, last):
         for j in range(program.steps[k].inputs):
             if program.steps[k].slots[j] == slot:
                 return True
@@ -37,3 +41,33 @@ cdef void mark_needed(const Program* program, int last, const bint* at_hand, bin
         for j in range(step.inputs):
             if at_hand is NULL or not at_hand[step.slots[j]]:
                 needed[step.slots[j]] = True
+
+
+cdef bint find_rows(Plan* plan) noexcept nogil:
+    cdef const Program* program = plan.program
+    cdef bint seen = False
+    cdef int d
+    plan.row = plan.row_count = 1
+    if program.geometry_count:
+        return False
+    for d in range(program.ndim):
+        seen = seen or program.is_reduced[d]
+        if not seen:
+            plan.row_count *= program.shape[d]
+        elif program.is_reduced[d] or program.shape[d] == 1:
+            plan.row *= program.shape[d]
+        else:
+            return False
+    return seen
+
+
+cdef intptr_t bytes_of_elements(const Program* program, intptr_t elements) noexcept nogil:
+    cdef int k, itemsize = 0
+    for k in range(program.slot_count):
+        itemsize = max(itemsize, cg_itemsize[cg_loops_of[program.slots[k].dtype]])
+    return (elements * itemsize + 2 * VECTOR) // VECTOR * VECTOR
+
+
+cdef void provide(Plan* plan, intptr_t slot_bytes, int threads) noexcept nogil:
+    plan.slot_bytes, plan.threads = slot_bytes, threads
+    plan.memory_bytes = threads * plan.program.slot_count * slot_bytes

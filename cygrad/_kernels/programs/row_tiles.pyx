@@ -4,10 +4,10 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kernel, cg_loops_of, takes_numbers
 from cygrad._kernels.drivers.packing cimport LONG_ROW
-from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
-from cygrad._kernels.drivers.reduction cimport reduce_rows
-from cygrad._kernels.programs.cuts cimport MAX_OPERANDS, RowStep, Rows, find_rows, provide
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, NONE, Slot, Step
+from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP, reduce_rows
+from cygrad._kernels.programs.planning cimport MAX_OPERANDS, ROWS, RowStep, Rows, bytes_of_elements, find_rows, provide
+from cygrad._kernels.programs.steps cimport MAX_SLOTS, NONE, Program, Slot, Step, last_writer
+from cygrad._kernels.system.threads cimport threads_for
 
 cdef extern from "drivers/fetch.h" nogil:
     void fetch(const char* address, intptr_t nbytes) noexcept
@@ -24,78 +24,80 @@ cdef enum:
     VECTOR = 64
 
 
-cdef bint cut_rows(Cut* cut) noexcept nogil:
-    cdef Rows* rows = &cut.rows
+cdef bint cut_rows(Plan* plan) noexcept nogil:
+    cdef const Program* program = plan.program
+    cdef Rows* rows = &plan.rows
     cdef const Slot* slot
-    cdef intptr_t row, count, touched = 0, apart
+    cdef intptr_t touched = 0, apart
+    cdef bint is_output
     cdef int k
-    cut.row, rows.fetched_count = 0, 0
-    if not find_rows(cut.program, &row, &count) or row > BLOCK or row < LONG_ROW and count > FEW_ROWS:
+    rows.fetched_count = 0
+    if not find_rows(plan) or plan.row > BLOCK or plan.row < LONG_ROW and plan.row_count > FEW_ROWS:
         return False
-    for k in range(cut.program.slot_count):
-        slot = &cut.program.slots[k]
-        apart = cg_itemsize[slot.dtype] * (1 if slot.reduced else row)
+    for k in range(program.slot_count):
+        slot = &program.slots[k]
+        apart = cg_itemsize[slot.dtype] * (1 if slot.reduced else plan.row)
         touched += apart
         rows.slots[k].data, rows.slots[k].apart = slot.data, apart
         if slot.data is NULL:
             continue
-        if k != cut.result and slot.number:
+        is_output = last_writer(program, k, 0, program.step_count) != NONE
+        if slot.number:
             rows.slots[k].data, rows.slots[k].apart = NULL, 0
-        elif not slot.reduced and count * apart >= FAR and (k != cut.result or cg_itemsize[slot.dtype] <= cut.streamed):
+        elif not slot.reduced and plan.row_count * apart >= FAR and (not is_output or cg_itemsize[slot.dtype] <= plan.streamed):
             touched += apart
             rows.fetched[rows.fetched_count].slot = k
             rows.fetched_count += 1
-    cut.size = max(1, min(count, STRIP, NEAR // touched))
-    cut.count = (count + cut.size - 1) // cut.size
-    provide(cut, cut.size * row)
-    if not choose_loops(cut, row):
+    plan.size = max(1, min(plan.row_count, STRIP, NEAR // touched))
+    if not choose_loops(plan):
         return False
-    share_fetches(cut)
-    cut.row, cut.row_count = row, count
+    share_fetches(plan)
+    plan.way, plan.count = ROWS, (plan.row_count + plan.size - 1) // plan.size
+    provide(plan, bytes_of_elements(program, plan.size * plan.row), threads_for(program.total, program.cost) if plan.count > 1 else 1)
     return True
 
 
 # ----- Loops -----
-cdef bint choose_loops(Cut* cut, intptr_t row) noexcept nogil:
+cdef bint choose_loops(Plan* plan) noexcept nogil:
     """Choose the loops of the steps: one for two that are joined, where it can read their operands."""
-    cdef Rows* rows = &cut.rows
+    cdef Rows* rows = &plan.rows
     cdef const Step* step
     cdef const Step* before
     cdef int slots[MAX_OPERANDS]
     cdef int k, j, inputs
     rows.step_count = 0
-    for k in range(cut.program.step_count):
-        step = &cut.program.steps[k]
+    for k in range(plan.program.step_count):
+        step = &plan.program.steps[k]
         if step.joined:
             before, inputs = step - 1, step.inputs + 1
             for j in range(step.inputs):
                 slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
             slots[step.inputs], slots[inputs] = before.slots[1], step.slots[step.inputs]
-            if make_step(cut, step, step.shifted, inputs, slots, row, &rows.steps[rows.step_count - 1]):
+            if make_step(plan, step, step.shifted, inputs, slots, &rows.steps[rows.step_count - 1]):
                 continue
-        if not make_step(cut, step, step.kernel, step.inputs, step.slots, row, &rows.steps[rows.step_count]):
+        if not make_step(plan, step, step.kernel, step.inputs, step.slots, &rows.steps[rows.step_count]):
             return False
         rows.step_count += 1
     return True
 
 
-cdef bint make_step(const Cut* cut, const Step* step, const cg_kernel* kernel, int inputs, const int* slots, intptr_t row,
+cdef bint make_step(const Plan* plan, const Step* step, const cg_kernel* kernel, int inputs, const int* slots,
                     RowStep* target) noexcept nogil:
     """Choose the loop of a step that reads and writes its operands where they are; False if there is none, and nothing is written.
     Vector mathematics takes no scalar but a shifted kernel's, and runs over the end of a thread's own memory only."""
     cdef RowStep row_step
-    cdef const Slot* output = &cut.program.slots[slots[inputs]]
+    cdef const Slot* output = &plan.program.slots[slots[inputs]]
     cdef const Slot* slot
     cdef int j, scalars = 0, itemsize = cg_itemsize[step.dtype], number = inputs - 1 if kernel is not step.kernel else NONE
-    cdef bint own = output.data is NULL, whole = row * itemsize % VECTOR == 0 and not output.reduced, repeated
+    cdef bint own = output.data is NULL, whole = plan.row * itemsize % VECTOR == 0 and not output.reduced, repeated
     if kernel is NULL and step.reduction is NULL:       # a copy
         return False
     row_step.loop, row_step.reduction, row_step.dtype, row_step.inputs = NULL, step.reduction, step.dtype, inputs
-    row_step.params, row_step.each, row_step.elements = step.params, False, 1 if output.reduced else row
+    row_step.params, row_step.each, row_step.elements = step.params, False, 1 if output.reduced else plan.row
     row_step.slots[inputs], row_step.strides[inputs] = slots[inputs], cg_itemsize[output.dtype]
     for j in range(inputs):
-        slot = &cut.program.slots[slots[j]]
-        repeated = slot.data is not NULL and cut.rows.slots[slots[j]].data is NULL
+        slot = &plan.program.slots[slots[j]]
+        repeated = slot.data is not NULL and plan.rows.slots[slots[j]].data is NULL
         if kernel is NULL and (slot.reduced or repeated) or slot.dtype != (CG_BOOL if step.masks >> j & 1 else step.dtype):
             return False
         row_step.slots[j], row_step.strides[j] = slots[j], cg_itemsize[slot.dtype]
@@ -119,7 +121,7 @@ cdef bint make_step(const Cut* cut, const Step* step, const cg_kernel* kernel, i
         return False
     else:
         row_step.loop = kernel.loops[step.dtype]
-        if (output.data is not NULL and itemsize > cut.streamed and kernel.streams[step.dtype] is not NULL and whole
+        if (output.data is not NULL and itemsize > plan.streamed and kernel.streams[step.dtype] is not NULL and whole
                 and <size_t>output.data % VECTOR == 0):
             row_step.loop, row_step.fetches_own = kernel.streams[step.dtype], number >= 0
     target[0] = row_step
@@ -140,10 +142,10 @@ cdef bint take_over(Rows* rows, const RowStep* step) noexcept nogil:
     return rows.fetched_count < count
 
 
-cdef void share_fetches(Cut* cut) noexcept nogil:
+cdef void share_fetches(Plan* plan) noexcept nogil:
     """Decide beside which steps the next rows are fetched: beside vector mathematics, where there is some, since writes keep memory
     busy beside the other steps. There, and beside the result, little at a time: a processor waits for a dozen lines at once."""
-    cdef Rows* rows = &cut.rows
+    cdef Rows* rows = &plan.rows
     cdef RowStep* step
     cdef bint has_long = False
     cdef intptr_t parts = 0, line
@@ -153,28 +155,28 @@ cdef void share_fetches(Cut* cut) noexcept nogil:
         has_long = has_long or rows.steps[k].long
     for k in range(rows.step_count):
         step = &rows.steps[k]
-        line = step.elements if step.each else cut.size * step.elements
+        line = step.elements if step.each else plan.size * step.elements
         step.piece = line
         step.fetches = rows.fetched_count and (step.long or not has_long)
-        if step.fetches and step.loop is not NULL and (has_long or cut.program.slots[step.slots[step.inputs]].data is not NULL):
+        if step.fetches and step.loop is not NULL and (has_long or plan.program.slots[step.slots[step.inputs]].data is not NULL):
             step.piece = min(line, PIECE)
         if step.fetches:
-            parts += (line + step.piece - 1) // step.piece * (cut.size if step.each else 1)
+            parts += (line + step.piece - 1) // step.piece * (plan.size if step.each else 1)
     for k in range(rows.fetched_count):
-        rows.fetched[k].part = cut.size * rows.slots[rows.fetched[k].slot].apart // max(parts, 1)
+        rows.fetched[k].part = plan.size * rows.slots[rows.fetched[k].slot].apart // max(parts, 1)
 
 
 # ----- Running -----
-cdef void repeat_numbers(const Cut* cut, char* memory) noexcept nogil:
+cdef void repeat_numbers(const Plan* plan, char* memory) noexcept nogil:
     cdef const Slot* slot
     cdef intptr_t i
     cdef int k, itemsize
-    for k in range(cut.program.slot_count if cut.row else 0):
-        slot = &cut.program.slots[k]
-        if slot.data is not NULL and cut.rows.slots[k].data is NULL:
+    for k in range(plan.program.slot_count if plan.way == ROWS else 0):
+        slot = &plan.program.slots[k]
+        if slot.data is not NULL and plan.rows.slots[k].data is NULL:
             itemsize = cg_itemsize[slot.dtype]
-            for i in range(cut.size):
-                memcpy(memory + k * cut.slot_bytes + i * itemsize, slot.data, itemsize)
+            for i in range(plan.size):
+                memcpy(memory + k * plan.slot_bytes + i * itemsize, slot.data, itemsize)
 
 
 cdef inline void fetch_part(const Rows* rows, char** row_data, intptr_t number) noexcept nogil:
@@ -184,18 +186,18 @@ cdef inline void fetch_part(const Rows* rows, char** row_data, intptr_t number) 
         fetch(row_data[rows.fetched[k].slot] + AHEAD + number * rows.fetched[k].part, rows.fetched[k].part)
 
 
-cdef void run_tile_rows(const Cut* cut, intptr_t tile, char* memory) noexcept nogil:
+cdef void run_tile_rows(const Plan* plan, intptr_t tile, char* memory) noexcept nogil:
     """Run all steps on some rows. Parts of the next rows are fetched between: loops do not see misses beyond their end."""
-    cdef const Rows* rows = &cut.rows
+    cdef const Rows* rows = &plan.rows
     cdef const RowStep* step
-    cdef intptr_t count = min(cut.size, cut.row_count - tile * cut.size), fetched = 0, left, piece, i
+    cdef intptr_t count = min(plan.size, plan.row_count - tile * plan.size), fetched = 0, left, piece, i
     cdef char* row_data[MAX_SLOTS]
     cdef char* pointers[MAX_OPERANDS]
     cdef int j, k
-    for k in range(cut.program.slot_count):
-        row_data[k] = rows.slots[k].data + tile * cut.size * rows.slots[k].apart
+    for k in range(plan.program.slot_count):
+        row_data[k] = rows.slots[k].data + tile * plan.size * rows.slots[k].apart
         if rows.slots[k].data is NULL:
-            row_data[k] = memory + k * cut.slot_bytes
+            row_data[k] = memory + k * plan.slot_bytes
     for k in range(rows.step_count):
         step = &rows.steps[k]
         for i in range(count if step.each else 1):
@@ -207,7 +209,7 @@ cdef void run_tile_rows(const Cut* cut, intptr_t tile, char* memory) noexcept no
                     fetch_part(rows, row_data, fetched)
                     fetched += 1
                 if step.loop is NULL:
-                    reduce_rows(step.reduction, step.dtype, pointers[0], NULL if step.inputs == 1 else pointers[1], cut.row, count,
+                    reduce_rows(step.reduction, step.dtype, pointers[0], NULL if step.inputs == 1 else pointers[1], plan.row, count,
                                 pointers[step.inputs])
                     break
                 piece = min(left, step.piece)

@@ -20,9 +20,8 @@ cdef extern from "drivers/fetch.h" nogil:
 
 cdef enum:
     AHEAD = 2048                # bytes from a block that is read to the one that is fetched: memory takes as long
-    BLOCK_BYTES = 1 << 10       # of a slot: all of them fit the first-level cache
-    LONG_BLOCK_BYTES = 1 << 11  # beside traversals
-    SHORT_BLOCK_BYTES = 1 << 9          # arrays that come from memory are read side by side: prefetchers follow that; beside other blocks
+    BLOCK_BYTES = 1 << 12       # of a slot, where all of them fit the first-level cache
+    SHORT_BLOCK_BYTES = 1 << 9  # arrays that come from memory are read side by side: prefetchers follow that; beside many blocks
     # A thread of musl has 128 KiB of stack, of which a reduction takes 75 and this 37.
     MEMORY = (MAX_STEPS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + 2 * PADDING)
               + MAX_LAID * (2 * SHORT_BLOCK_BYTES + PADDING))
@@ -172,13 +171,10 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
 
 
 cdef intptr_t block_length(const Run* run) noexcept nogil:
-    """Return the elements of a block: more where traversals find the next ones, as far as memory suffices."""
+    """Return the elements of a block: as many as memory suffices for, since a call of a loop takes as long as some elements do."""
     cdef const Pass* part = run.part
-    cdef intptr_t blocks = part.last - part.first + run.repeated_count + run.tail_count + 2 * run.read_count, nbytes = LONG_BLOCK_BYTES
-    if part.stream:
-        return SHORT_BLOCK_BYTES // part.itemsize
-    if run.read_count == 0 and run.repeated_count + run.tail_count == 0:
-        return BLOCK_BYTES // part.itemsize
+    cdef intptr_t blocks = part.last - part.first + run.repeated_count + run.tail_count + 2 * run.read_count
+    cdef intptr_t nbytes = SHORT_BLOCK_BYTES if part.stream else BLOCK_BYTES
     while nbytes > SHORT_BLOCK_BYTES and blocks * (nbytes + 2 * PADDING) > MEMORY:
         nbytes = nbytes // 2
     return nbytes // part.itemsize

@@ -12,8 +12,7 @@ from cygrad._core.operands.operands cimport RELEASE_GIL, is_one_number, shape_is
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, cast, cg_is_floating_point, cg_loops_of, cg_number,
                                                   elementwise_kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
-from cygrad._kernels.programs.planning cimport Plan
-from cygrad._kernels.programs.running cimport plan_program, run_program
+from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
 from cygrad._kernels.programs.steps cimport DENSE, MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program, is_laid
 
 from cygrad._core.memory.storage import dtype_by_name

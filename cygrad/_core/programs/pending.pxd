@@ -13,7 +13,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.storage cimport Storage
 from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_number
-from cygrad._kernels.programs.planning cimport Plan
+from cygrad._kernels.programs.running cimport Plan
 from cygrad._kernels.programs.steps cimport MAX_SLOTS, Program
 
 cdef extern from "Python.h":

@@ -6,8 +6,7 @@ from cygrad._core.graph.tensor cimport SAVED, empty, new_address
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.programs.pending cimport Pending, run
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_kernel, cg_loops_of, elementwise_kernel
-from cygrad._kernels.programs.planning cimport Plan
-from cygrad._kernels.programs.running cimport plan_program
+from cygrad._kernels.programs.running cimport Plan, plan_program
 from cygrad._kernels.programs.steps cimport NONE, Program, Slot, Step, add_array, begin_map, has_room, last_writer, strides_of
 
 cdef extern from "Python.h":

@@ -5,8 +5,7 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, cg_kernel, elementwise_kernel
 from cygrad._kernels.drivers.reduction cimport reduction
-from cygrad._kernels.programs.planning cimport Plan
-from cygrad._kernels.programs.running cimport plan_program, run_program
+from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
 from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, Step, add_array, add_block, add_copy, add_operand, begin_map,
                                              begin_program, cut_back, dtype_of, extent_of, has_room, read_as)
 
@@ -44,7 +43,7 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
     cdef int slots[MAX_OPERANDS]
     cdef const cg_kernel* kernel
     cdef Step* step
-    cdef int d, j = 0, k = 0, failed, dtype, masks, out_dtype, loop_out_dtype
+    cdef int d, j = 0, k = 0, failed, dtype, masks, out_dtype = 0, loop_out_dtype
     for d in range(<int>len(shape)):
         sizes[d] = shape[d]
     begin_program(&program, <int>len(shape), sizes)

@@ -3,12 +3,12 @@
 A plan decides which steps of a program are needed, which values live in blocks, and which arrays are written over. A fault
 of a plan is a fault of bits here. The first one is printed, all are counted.
 """
-from cygrad._kernels.programs.planning cimport Plan
 from cygrad._kernels.programs.steps cimport Program
+from cygrad._kernels.programs.tiles cimport Tiles
 
 cdef struct Check:
     Program program     # the same steps, in other memory
-    Plan whole           # its only tile
+    Tiles whole          # its only tile
     char* memory
 
 # Run the steps, before the program itself may write over their operands. False: there is no memory for it, and no check.

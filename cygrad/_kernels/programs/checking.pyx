@@ -7,7 +7,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from cygrad._kernels.drivers.elementwise cimport (CG_FLOAT64, CG_LARGEST, cast, cg_is_complex, cg_is_floating_point, cg_itemsize,
                                                   cg_real)
-from cygrad._kernels.programs.planning cimport TILES, is_live
+from cygrad._kernels.programs.planning cimport is_live
 from cygrad._kernels.programs.steps cimport DENSE, NONE, Slot, last_writer
 from cygrad._kernels.programs.tiles cimport run_tile
 
@@ -40,7 +40,7 @@ cdef bint begin_check(Check* check, const Program* program) noexcept nogil:
     check.program = program[0]
     for k in range(program.slot_count):
         largest = max(largest, bytes_of(program, &program.slots[k]))
-    check.whole.program, check.whole.way = &check.program, TILES
+    check.whole.program = &check.program
     check.whole.dim, check.whole.along, check.whole.count = NONE, 1, 1
     check.whole.streamed = CG_LARGEST       # of no dtype
     check.whole.slot_bytes = (largest + 2 * VECTOR) // VECTOR * VECTOR

@@ -6,33 +6,32 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, Operand, cg_itemsize
 from cygrad._kernels.drivers.reduction cimport run_reduction
 from cygrad._kernels.programs.blocks cimport reduce_blocks
-from cygrad._kernels.programs.planning cimport PASSES, find_rows, mark_needed, provide
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program, last_writer, output_of
-
-cdef enum:
-    PLACE = 128         # bytes of a reduced slot: loops may run over the end
-
+from cygrad._kernels.programs.planning cimport find_rows, mark_needed
+from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program, converts, last_writer, output_of
 
 cdef inline bint is_single(const Slot* slot) noexcept nogil:
     """Return True if a row has one number in a slot."""
     return slot.reduced or slot.number
 
 
-cdef bint cut_passes(Plan* plan) noexcept nogil:
-    cdef const Program* program = plan.program
+cdef bint cut_passes(const Program* program) noexcept nogil:
+    cdef intptr_t row, count
     cdef const Step* step
     cdef const Slot* output
     cdef bint maps[MAX_STEPS]
     cdef bint seen[MAX_STEPS]
     cdef int j, k
-    if not find_rows(plan) or not program.slots[output_of(&program.steps[program.step_count - 1])].reduced:
+    output = &program.slots[output_of(&program.steps[program.step_count - 1])]
+    if program.geometry_count or not output.reduced or not find_rows(program, &row, &count):
         return False
     for k in range(program.slot_count):
         if program.slots[k].dtype != program.slots[k].loop_dtype:
             return False
     for k in range(program.step_count):
-        step, output, seen[k] = &program.steps[k], &program.slots[output_of(&program.steps[k])], False
-        if not output.reduced and output.data is not NULL:
+        step = &program.steps[k]
+        output = &program.slots[output_of(step)]
+        seen[k] = False
+        if not output.reduced and output.data is not NULL or converts(program, step):
             return False
         if step.reduction is NULL:
             continue
@@ -42,8 +41,6 @@ cdef bint cut_passes(Plan* plan) noexcept nogil:
             if maps[j] and seen[j] and program.steps[j].kernel.blocked[program.steps[j].dtype]:
                 return False
             seen[j] = seen[j] or maps[j]
-    plan.way = PASSES
-    provide(plan, PLACE, 1)
     return True
 
 
@@ -62,13 +59,12 @@ cdef bint find_maps(const Program* program, int reduction_step, bint* maps) noex
     return True
 
 
-cdef void begin_row(const Plan* plan, intptr_t number, char* memory, Program* row) noexcept nogil:
+cdef void begin_row(const Program* program, intptr_t length, intptr_t number, char* memory, Program* row) noexcept nogil:
     """Make the program of a row, without steps: where it has one number in a slot, that is in `memory`."""
-    cdef const Program* program = plan.program
     cdef Slot* slot
     cdef intptr_t itemsize
     cdef int k
-    begin_program(row, 1, &plan.row)
+    begin_program(row, 1, &length)
     row.cost, row.slot_count = program.cost, program.slot_count
     for k in range(program.slot_count):
         row.slots[k], itemsize = program.slots[k], cg_itemsize[program.slots[k].dtype]
@@ -78,7 +74,7 @@ cdef void begin_row(const Plan* plan, intptr_t number, char* memory, Program* ro
             if program.slots[k].data is not NULL:
                 memcpy(slot.data, program.slots[k].data + (number * itemsize if slot.reduced else 0), itemsize)
         elif slot.data is not NULL:
-            slot.data += number * plan.row * itemsize
+            slot.data += number * length * itemsize
 
 
 cdef bint reduce_row(const Program* program, int reduction_step, Program* row) noexcept nogil:
@@ -103,17 +99,17 @@ cdef bint reduce_row(const Program* program, int reduction_step, Program* row) n
                          row.slots[output_of(step)].dtype) == 0
 
 
-cdef bint run_passes(const Plan* plan, char* memory) noexcept nogil:
-    cdef const Program* program = plan.program
+cdef bint run_passes(const Program* program, char* memory) noexcept nogil:
     cdef Program row
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef const Step* step
-    cdef const Slot* result = &program.slots[output_of(&program.steps[program.step_count - 1])]
-    cdef intptr_t i
+    cdef int result = output_of(&program.steps[program.step_count - 1]), itemsize = cg_itemsize[program.slots[result].dtype]
+    cdef intptr_t length, count, i
     cdef int k, j
-    for i in range(plan.row_count):
-        begin_row(plan, i, memory, &row)
+    find_rows(program, &length, &count)
+    for i in range(count):
+        begin_row(program, length, i, memory, &row)
         for k in range(program.step_count):
             step = &program.steps[k]
             if step.reduction is not NULL:
@@ -123,5 +119,5 @@ cdef bint run_passes(const Plan* plan, char* memory) noexcept nogil:
                 for j in range(step.inputs + 1):
                     pointers[j], strides[j] = row.slots[step.slots[j]].data, cg_itemsize[row.slots[step.slots[j]].dtype]
                 step.kernel.loops[step.dtype](pointers, strides, 1, step.params)
-        memcpy(result.data + i * cg_itemsize[result.dtype], row.slots[output_of(step)].data, cg_itemsize[result.dtype])
+        memcpy(program.slots[result].data + i * itemsize, row.slots[result].data, itemsize)
     return True

@@ -1,10 +1,6 @@
 # cython: cdivision=True, initializedcheck=False
-"""Lives of values, needed steps, and decisions that ways share (see planning.pxd for the contract)."""
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of
+"""Lives of values, needed steps, and rows (see planning.pxd for the contract)."""
 from cygrad._kernels.programs.steps cimport NONE, Step, output_of
-
-cdef enum:
-    VECTOR = 64
 
 
 cdef int last_reader(const Program* program, int slot, int first, int last) noexcept nogil:
@@ -43,31 +39,16 @@ cdef void mark_needed(const Program* program, int last, const bint* at_hand, bin
                 needed[step.slots[j]] = True
 
 
-cdef bint find_rows(Plan* plan) noexcept nogil:
-    cdef const Program* program = plan.program
+cdef bint find_rows(const Program* program, intptr_t* row, intptr_t* count) noexcept nogil:
     cdef bint seen = False
     cdef int d
-    plan.row = plan.row_count = 1
-    if program.geometry_count:
-        return False
+    row[0] = count[0] = 1
     for d in range(program.ndim):
         seen = seen or program.is_reduced[d]
         if not seen:
-            plan.row_count *= program.shape[d]
+            count[0] *= program.shape[d]
         elif program.is_reduced[d] or program.shape[d] == 1:
-            plan.row *= program.shape[d]
+            row[0] *= program.shape[d]
         else:
             return False
     return seen
-
-
-cdef intptr_t bytes_of_elements(const Program* program, intptr_t elements) noexcept nogil:
-    cdef int k, itemsize = 0
-    for k in range(program.slot_count):
-        itemsize = max(itemsize, cg_itemsize[cg_loops_of[program.slots[k].dtype]])
-    return (elements * itemsize + 2 * VECTOR) // VECTOR * VECTOR
-
-
-cdef void provide(Plan* plan, intptr_t slot_bytes, int threads) noexcept nogil:
-    plan.slot_bytes, plan.threads = slot_bytes, threads
-    plan.memory_bytes = threads * plan.program.slot_count * slot_bytes

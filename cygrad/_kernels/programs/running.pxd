@@ -1,5 +1,23 @@
 """Running: the one door of the executors. Programs run fused; where they are checked, step by step as well."""
-from cygrad._kernels.programs.planning cimport Plan, Program
+from libc.stdint cimport intptr_t
+
+from cygrad._kernels.programs.calls cimport Pass
+from cygrad._kernels.programs.steps cimport Program
+from cygrad._kernels.programs.tiles cimport Tiles
+
+cdef enum Way:
+    BLOCKS          # of maps alone, over any geometries
+    REDUCED_BLOCKS  # the last step, and no other, reduces, and all elements
+    ROWS            # blocks of some rows
+    TILES           # of any dims, where each step is a call of a driver
+    PASSES          # over rows that are longer than tiles
+
+cdef struct Plan:
+    const Program* program
+    Way way
+    intptr_t memory_bytes
+    Pass rows
+    Tiles tiles
 
 # Choose the way of a program; False: its reductions are too large for all of them.
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil

@@ -1,41 +1,39 @@
 # cython: cdivision=True
 """Running (see running.pxd for the contract)."""
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES
-from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks
+from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks, run_rows
+from cygrad._kernels.programs.calls cimport cut_rows, row_memory
 from cygrad._kernels.programs.checking cimport Check, begin_check, compare, end_check
-from cygrad._kernels.programs.passes cimport cut_passes, run_passes
-from cygrad._kernels.programs.planning cimport BLOCKS, PASSES, REDUCED_BLOCKS
-from cygrad._kernels.programs.row_tiles cimport cut_rows
-from cygrad._kernels.programs.steps cimport NONE, Slot, Step, last_writer, output_of
+from cygrad._kernels.programs.passes cimport PLACE, cut_passes, run_passes
+from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of
 from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
-from cygrad._kernels.system.threads cimport threads_for
 
 
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:
     plan.program, plan.memory_bytes = program, 0
     if are_maps(program, program.step_count, NONE):
         plan.way = BLOCKS
-        return True
-    plan.streamed = STREAM_BYTES * max(threads_for(program.total, program.cost), 1) // max(program.total, 1)
-    if cut_rows(plan):
-        return True
-    if reduces_all_at_last(program):
+    elif cut_rows(&plan.rows, program):
+        plan.way, plan.memory_bytes = ROWS, max(plan.rows.threads, 1) * row_memory(&plan.rows)
+    elif reduces_all_at_last(program):
         plan.way = REDUCED_BLOCKS
-        return True
-    return cut_tiles(plan) or cut_passes(plan)
+    elif cut_tiles(&plan.tiles, program):
+        plan.way, plan.memory_bytes = TILES, plan.tiles.threads * program.slot_count * plan.tiles.slot_bytes
+    elif cut_passes(program):
+        plan.way, plan.memory_bytes = PASSES, program.slot_count * PLACE
+    else:
+        return False
+    return True
 
 
 cdef bint are_maps(const Program* program, int count, int reduced) noexcept nogil:
-    """Return True if the first steps are maps, whose outputs are not converted and whose slots, but for one, have the whole shape."""
-    cdef const Slot* slot
+    """Return True if the first steps are maps, that convert nothing, and all slots but one have the whole shape."""
     cdef int k
     for k in range(count):
-        if program.steps[k].reduction is not NULL:
+        if program.steps[k].reduction is not NULL or converts(program, &program.steps[k]):
             return False
     for k in range(program.slot_count):
-        slot = &program.slots[k]
-        if slot.reduced and k != reduced or slot.dtype != slot.loop_dtype and last_writer(program, k, 0, count) != NONE:
+        if program.slots[k].reduced and k != reduced:
             return False
     return True
 
@@ -59,7 +57,9 @@ cdef int run_program(const Plan* plan, char* memory) noexcept nogil:
         run_blocks(plan.program)
     elif plan.way == REDUCED_BLOCKS:
         failed = reduce_blocks(plan.program)
-    elif not (run_passes(plan, memory) if plan.way == PASSES else run_tiles(plan, memory)):
+    elif plan.way == ROWS:
+        run_rows(&plan.rows, memory)
+    elif not (run_passes(plan.program, memory) if plan.way == PASSES else run_tiles(&plan.tiles, memory)):
         failed = -1
     if is_checked:
         if not failed:

@@ -81,6 +81,8 @@ cdef int read_as(Program* program, int slot, int dtype) noexcept nogil
 cdef void add_copy(Program* program, int source, int target) noexcept nogil
 # The step that writes a slot last, among those from `first` up to `last`, which is not one of them; NONE if there is none.
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil
+# A map reads its inputs in other dtypes than their slots have for loops, or writes a result that memory has in another one.
+cdef bint converts(const Program* program, const Step* step) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil
 

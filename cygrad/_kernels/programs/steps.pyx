@@ -143,6 +143,15 @@ cdef void add_copy(Program* program, int source, int target) noexcept nogil:
     program.step_count += 1
 
 
+cdef bint converts(const Program* program, const Step* step) noexcept nogil:
+    cdef const Slot* output = &program.slots[output_of(step)]
+    cdef int j
+    for j in range(step.inputs):
+        if program.slots[step.slots[j]].loop_dtype != dtype_of(j, step.masks, step.dtype):
+            return True
+    return output.dtype != output.loop_dtype
+
+
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil:
     cdef intptr_t stride = cg_itemsize[slot.dtype]
     cdef int d

@@ -7,7 +7,8 @@ from cygrad._core.memory.storage cimport Storage
 from cygrad._core.programs.pending cimport Pending, run
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_kernel, cg_loops_of, elementwise_kernel
 from cygrad._kernels.programs.running cimport Plan, plan_program
-from cygrad._kernels.programs.steps cimport NONE, Program, Slot, Step, add_array, begin_map, has_room, last_writer, strides_of
+from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, begin_map, has_room, last_writer, reduce_operands,
+                                             strides_of)
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
@@ -75,6 +76,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
         program.is_reduced[d] = is_single or is_reduced[d]
         if d and program.is_reduced[d - 1] and not program.is_reduced[d] and program.shape[d] > 1:
             return False        # tiles of dims in the middle are read in pieces that are too short
+    reduce_operands(&program)
     if not is_needed:
         program.slots[slot].data = NULL
     output = add_array(&program, new_address(result), result.dtype_nr, False)

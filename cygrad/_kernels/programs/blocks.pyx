@@ -49,6 +49,7 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
     """Find the memory of each slot at an element; begin traversals, repeat numbers."""
     cdef const Program* program = part.program
     cdef const Slot* slot
+    cdef intptr_t rows = part.length // part.row
     cdef int k
     run.part, run.free_block, run.moving_count, run.by_row_count = part, memory, 0, 0
     for k in range(program.slot_count):
@@ -63,11 +64,11 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
             run.data[k] += (start // part.row if slot.reduced else start) * run.sizes[k]
         if k == part.redirected:
             run.data[k] = block
-        if k != part.redirected and part.in_block[k]:
-            if last_writer(program, k, part.first, part.last) != NONE:
-                run.targets[k] = run.data[k]
-                run.data[k] = take_block(run, part.length // (part.row if slot.reduced else 1) * run.sizes[k] + PADDING)
-        elif slot.reduced:
+        elif part.in_block[k]:
+            run.targets[k] = run.data[k]
+            run.data[k] = take_block(run, (rows if slot.reduced else part.length) * run.sizes[k] + PADDING)
+            continue
+        if slot.reduced:
             run.by_row[run.by_row_count] = k
             run.by_row_count += 1
         else:

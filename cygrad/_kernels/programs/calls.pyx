@@ -119,7 +119,7 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
             part.fetched[part.fetched_count].slot = k
             part.fetched_count += 1
     part.length = row * max(1, min(count, STRIP, NEAR // touched))
-    part.slot_bytes = part.length * part.itemsize + 2 * VECTOR
+    part.slot_bytes = part.length * part.itemsize + PADDING
     if part.length >= program.total:
         part.threads = 1
     choose_streams(part)
@@ -185,7 +185,7 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
             part.read[part.read_count] = k
             part.read_count += 1
     for k in range(program.slot_count):
-        part.in_block[k] = program.slots[k].data is NULL
+        part.in_block[k] = False
     for k in range(part.first, part.last):
         step = &program.steps[k]
         if is_blocked_step(step) or part.stream and step.kernel is not NULL and step.kernel.streams[step.dtype] is not NULL:
@@ -195,11 +195,12 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
             for j in range(step.inputs):
                 slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
             slots[step.inputs], slots[inputs] = before.slots[1], output_of(step)
-            if fill_call(part, step, step.shifted, inputs, slots, &part.calls[part.call_count - 1]):
+            if add_call(part, step, step.shifted, inputs, slots):
+                part.call_count -= 1
+                part.calls[part.call_count - 1] = part.calls[part.call_count]       # in place of the step before
                 continue
-        if not fill_call(part, step, step.kernel, step.inputs, step.slots, &part.calls[part.call_count]):
+        if not add_call(part, step, step.kernel, step.inputs, step.slots):
             return False
-        part.call_count += 1
         note_memory(part, k)
     # More, of bytes beside complex numbers, would not fit the memory of blocks; their loops do not stream then.
     part.lanes = min(part.lanes, <intptr_t>(SHORT_BLOCK_BYTES // part.itemsize))
@@ -225,14 +226,14 @@ cdef void note_memory(Pass* part, int k) noexcept nogil:
         part.in_block[output_of(step)] = True
 
 
-cdef bint fill_call(Pass* part, const Step* step, const cg_kernel* kernel, int inputs, const int* slots, Call* target) noexcept nogil:
-    """Choose the loop of a step. The first number that it takes in place stays one, as in the driver of one loop. False, and there is no
-    call, where the loop does not suit rows: vector mathematics takes no scalar but a shifted kernel's, and runs over the end of a
-    thread's own memory only."""
+cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int inputs, const int* slots) noexcept nogil:
+    """Choose the loop of a step, as the next call. The first number that it takes in place stays one, as in the driver of one loop. False
+    where the loop does not suit rows: vector mathematics takes no scalar but a shifted kernel's, and runs over the end of a thread's own
+    memory only."""
     cdef const Program* program = part.program
     cdef const Slot* output = &program.slots[slots[inputs]]
     cdef const Slot* slot
-    cdef Call call
+    cdef Call* call = &part.calls[part.call_count]
     cdef int j, place, count, numbers = 0, shift = inputs - 1 if kernel is not step.kernel else NONE
     cdef bint blocked = kernel is not NULL and kernel.blocked[step.dtype], own = output.data is NULL, is_scalar
     call.loop = call.loop_of_rest = NULL if kernel is NULL else kernel.loops[step.dtype]
@@ -274,7 +275,8 @@ cdef bint fill_call(Pass* part, const Step* step, const cg_kernel* kernel, int i
             return False
         if blocked and (output.reduced or part.row * cg_itemsize[step.dtype] % VECTOR) and (call.each or not own):
             return False
-    target[0] = call
+    part.in_block[slots[inputs]] = output.data is NULL or part.in_block[slots[inputs]]
+    part.call_count += 1
     return True
 
 

@@ -75,6 +75,8 @@ cdef int add_block(Program* program, int dtype) noexcept nogil
 cdef int add_array(Program* program, char* data, int dtype, bint number) noexcept nogil
 # The slot of an array with any byte strides over the dims of the program, which loops read in a dtype, and numbers are repeated; or NONE.
 cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil
+# Reduce the marked dims from now on: operands that are repeated along these, and row-major else, have one number for each row.
+cdef void reduce_operands(Program* program) noexcept nogil
 # The slot of the same values in another dtype, by a step more where a step has computed them; or NONE.
 cdef int read_as(Program* program, int slot, int dtype) noexcept nogil
 # A step that copies a slot into another one.

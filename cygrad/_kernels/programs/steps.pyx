@@ -115,6 +115,26 @@ cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil
     return program.geometry_count - 1
 
 
+cdef void reduce_operands(Program* program) noexcept nogil:
+    cdef Slot reduced
+    cdef Slot* slot
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d, k
+    for k in range(program.slot_count if program.laid_count else 0):
+        slot = &program.slots[k]
+        if slot.geometry == DENSE or slot.dtype != slot.loop_dtype:
+            continue
+        reduced = slot[0]
+        reduced.reduced, reduced.geometry = True, DENSE
+        strides_of(program, &reduced, program.shape, strides)
+        for d in range(program.ndim):
+            if program.shape[d] > 1 and strides[d] != program.geometries[slot.geometry].strides[d]:
+                break
+        else:
+            slot[0] = reduced
+            program.laid_count -= 1
+
+
 cdef int read_as(Program* program, int slot, int dtype) noexcept nogil:
     cdef Slot other = program.slots[slot]
     cdef const Step* step

@@ -76,6 +76,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 #define CG_LANES 64
 #define CG_FEW_LANES 4
 #define CG_BESIDE 32 /* short reductions side by side */
+#define CG_COMPARED_AT_ONCE 64 /* elements that are compared before it is asked whether one was equal */
 /* Bytes to fetch ahead, into the second-level cache, in a whole block: it is one of many, and hardware prefetchers stop at the
    end of a page. */
 #define CG_AHEAD 32768

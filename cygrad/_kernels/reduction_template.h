@@ -197,7 +197,16 @@ void CG_FN(scan)(const char *p, intptr_t ps, char *q, intptr_t qs, intptr_t n) {
 #ifdef ORDERED
 intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) {
     const X value = *(const X *)q;
-    for (intptr_t i = 0; i < n; i++) {
+    intptr_t i = 0;
+    for (; stride == sizeof(X) && i + CG_COMPARED_AT_ONCE <= n; i += CG_COMPARED_AT_ONCE) { /* without an exit: in vectors */
+        int equal = 0;
+        for (int j = 0; j < CG_COMPARED_AT_ONCE; j++) {
+            const X x = ((const X *)p)[i + j];
+            equal |= (x == value) | ((x != x) & (value != value));
+        }
+        if (equal) break;
+    }
+    for (; i < n; i++) {
         const X x = *(const X *)(p + i * stride);
         if (x == value || (x != x && value != value)) return i;
     }

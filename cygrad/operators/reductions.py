@@ -99,10 +99,11 @@ def _share_among(input: Tensor, g: Tensor, y: Tensor, dim: Dims) -> Tensor:
 
 def _to_its_place(g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: int) -> Tensor:
     """Return the gradient of extrema along a dim, which goes to the elements that they are."""
-    if not input_shape:
-        return g
-    places = indices.new_arange(input_shape[dim]).reshape([-1 if d == dim else 1 for d in range(len(input_shape))])
-    return keep_dims(g, input_shape, (dim,)).where(places == indices, 0.0)
+    return g.new_zeros(input_shape).scatter_add(dim, indices, keep_dims(g, input_shape, (dim,)))
+
+
+def _into_its_place(whole: Tensor, g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: int) -> None:
+    whole.scatter_add_(dim, indices, keep_dims(g, input_shape, (dim,)))
 
 
 def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
@@ -149,7 +150,8 @@ def max(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
-@operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
+@operator(dinput=_to_its_place, dindices=None, into=_into_its_place,  # type: ignore[misc]  # dim may be `other`
+          tangent=selecting, batch=shifted("dim"),
           parts=_of_all("max", "maximum"),
           refuses={"c": RuntimeError("{name}(): does not support complex input")}, forms=True)
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,
@@ -171,7 +173,8 @@ def min(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
-@operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
+@operator(dinput=_to_its_place, dindices=None, into=_into_its_place,  # type: ignore[misc]  # dim may be `other`
+          tangent=selecting, batch=shifted("dim"),
           parts=_of_all("min", "minimum"),
           refuses={"c": RuntimeError("{name}(): does not support complex input")}, forms=True)
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,

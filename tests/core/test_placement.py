@@ -78,6 +78,7 @@ PARTS = {
     "index_select": lambda x: [x.index_select(0, cg.tensor([0, 3, 0])), x[1:].index_select(1, cg.tensor([4, 4]))],
     "gather": lambda x: [x.gather(0, cg.tensor(INDEX[:, :, None])), x[0].gather(1, cg.tensor([[3, 3, 0]]))],
     "take": lambda x: [x.take(cg.tensor([0, 119, 0])), x[1].take(cg.tensor(INDEX))],
+    "extrema": lambda x: [x.max(0).values, x.min(2, True).values, x[1:].max(-2).values, x[0, 0].max(0).values, x[1, 1, 1].min(0).values],
     "parts of parts": lambda x: [x[1:][2:4][0], x[1:4].diagonal()[1], x[2][1:3], x.split(2)[1][0, 1:], x[::2][:, 1].unbind()[2]],
     "a part read twice": lambda x: [part for row in [x[1], x[2:]] for part in (row[0], row[-1], row * 2, row[..., 1:])],
     "rearranged": lambda x: [x.T[1], x.reshape(30, 4)[3:9], x.permute(2, 0, 1)[1:, 2], x.transpose(0, 1)[0].reshape(-1)[5]],
@@ -397,6 +398,24 @@ def test_parts_take_only_the_memory_of_the_whole(read):
     count = allocations(run)
     assert count <= 2 + (len(parts) == 2)
     assert array_of(x.grad).sum() == sum(weight.numel() for weight in weights)
+
+
+@pytest.mark.parametrize("read", [lambda x: x[[0, 2], [1, 1]], lambda x: x.gather(1, cg.tensor([[2]])), lambda x: x.max(1).values])
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2])
+def test_elements_are_added_to_another_gradient_and_no_zeros_are_made(read, make):
+    """Whichever comes first: the reader that is newer puts itself behind the other one."""
+    whole = make(leaf((40, 50)))
+    for part_is_newer in (True, False):
+        other = whole.exp() if part_is_newer else None
+        part = read(whole)
+        other = whole.exp() if other is None else other
+        counts, gradients = [], []
+        for results in ([part], [other], [part, other]):
+            weights = [cg.ones(result.shape, dtype=cg.float64) for result in results]
+            counts.append(allocations(lambda: grad(results, whole, weights, retain_graph=True)))     # noqa: B023  # called at once
+            gradients.append(array_of(*grad(results, whole, weights, retain_graph=True)))
+        assert counts[2] < counts[0] + counts[1]
+        np.testing.assert_array_equal(gradients[2], gradients[0] + gradients[1])
 
 
 def test_an_error_on_the_way_leaves_no_memory():

@@ -176,3 +176,14 @@ def test_gradients_of_other_extrema_of_nans():
 
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+@pytest.mark.cases("dtype", ["float64", "float32", "bfloat16", "int64", "uint8"])
+def test_the_first_of_equal_extrema_is_found_anywhere(dtype):
+    """Elements are compared many at once, and the last ones, and those with other strides, one by one."""
+    for size in (1, 63, 64, 65, 200):
+        for place in range(0, size, 7):
+            x = cg.zeros(3, size, dtype=getattr(cg, dtype))
+            x[1, place:] = 5
+            assert x.max(1).indices.tolist() == [0, place, 0]
+            assert x.T.contiguous().max(0).indices.tolist() == [0, place, 0]

@@ -12,10 +12,8 @@ from cygrad._core.operands.operands cimport RELEASE_GIL, is_one_number, shape_is
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, cast, cg_is_floating_point, cg_loops_of, cg_number,
                                                   elementwise_kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
-from cygrad._kernels.programs.cuts cimport Cut, begin_cut
-from cygrad._kernels.programs.running cimport run_cut
-from cygrad._kernels.programs.steps cimport DENSE, MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program
-from cygrad._kernels.programs.tiles cimport choose_cut
+from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
+from cygrad._kernels.programs.steps cimport DENSE, MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program, is_laid
 
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE
@@ -69,16 +67,15 @@ cdef class Steps:
     cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* is_reduced):
         """Compute the formula; None where its reductions are too large for a tile."""
         cdef Program program
-        cdef Cut cut
+        cdef Plan plan
         cdef Slot* slot
         cdef cg_number numbers[MAX_SLOTS]
         cdef intptr_t shapes[2][MAX_DIMS]   # of the tensors, and of reduced slots
-        cdef intptr_t needed
         cdef int d, k, ndim = first.ndim, loops = cg_loops_of[first.dtype_nr]
         cdef TensorImpl result = None, memory, tensor
         cdef char* own
         cdef double number
-        cdef bint succeeded
+        cdef int failed
         cdef list storages = []
         begin_program(&program, ndim, first.sizes)
         program.step_count, program.slot_count, program.cost = self.step_count, self.slot_count, self.cost
@@ -108,18 +105,17 @@ cdef class Steps:
                 number = self.numbers[k] if self.sources[k] == NUMBER else inputs[self.sources[k]]
                 cast(CG_FLOAT64, slot.dtype)(<char*>&numbers[k], 0, <char*>&number, 0, 1)
                 slot.data, slot.number = <char*>&numbers[k], True
-        begin_cut(&cut, &program, self.result)
-        if not choose_cut(&cut):
+            program.laid_count += is_laid(slot)
+        if not plan_program(&plan, &program):
             return None
-        needed = cut.threads * program.slot_count * cut.slot_bytes
-        memory = empty(CG_BOOL, 1, &needed)
+        memory = empty(CG_BOOL, 1, &plan.memory_bytes)
         own = new_address(memory)
         if first.count >= RELEASE_GIL:
             with nogil:
-                succeeded = run_cut(&cut, own)
+                failed = run_program(&plan, own)
         else:
-            succeeded = run_cut(&cut, own)
-        if not succeeded:
+            failed = run_program(&plan, own)
+        if failed:
             raise MemoryError("no memory for partial results")
         return result
 

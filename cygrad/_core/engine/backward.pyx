@@ -14,7 +14,7 @@ from libc.string cimport memset
 from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
 from cygrad._core.engine.placement cimport run_placement
-from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
+from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, put_off, state_of, walk
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, grads_list, init_node, inherit_destructor, leaf_of
@@ -135,8 +135,7 @@ cdef bint defer_accumulation(Run* run, Py_ssize_t index) except -1:
     if (node.hooks is not None or leaf_of(node).extra is not None or leaf_of(node).gradient is not None
             or (<TensorImpl>state.single).base is not None):
         return False
-    state.deferred, state.priority = True, 0
-    push_ready(run, index)
+    put_off(run, index, 0)
     return True
 
 

@@ -7,11 +7,11 @@ from libc.string cimport memcpy
 from cygrad._core.compute.parts cimport zero_outside
 from cygrad._core.compute.mapping cimport SMALL_COUNT
 from cygrad._core.engine.accumulation cimport add, sum_of
-from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
+from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready, put_off
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
-from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
 from cygrad._core.graph.rules cimport RuleNode, RuleOp
 from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_unique, tensor_type,
                                         value_address)
@@ -50,6 +50,12 @@ cdef bint passes_on(Run* run, State* state) noexcept:
     return (is_quiet(state) and state.outputs == 1 and state.missing == 1 and state.single is NULL
             and not (<RuleOp>(<RuleNode>state.node).op).adds
             and (run.ready == 0 or run.states[run.heap[0]].priority < state.priority))
+
+
+cdef bint is_better_last(Run* run, State* state, State* target) noexcept:
+    """Return True if a node that adds elements can add them to the gradient of another node, so that no zeros are made. Of two
+    gradients, either may come first: their sum is the same."""
+    return (<RuleOp>(<RuleNode>state.node).op).adds and not state.deferred and target.missing == 2 and run.ready > 0
 
 
 # ----- The gradients that they are added to -----
@@ -217,6 +223,9 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
         next, output_nr = further, further_nr
     reference = &grads_of(&run.states[next])[output_nr]
     fresh = reference[0] is NULL
+    if fresh and is_better_last(run, &run.states[index], &run.states[next]):
+        put_off(run, index, 0 if (<Node>run.states[next].node).flags & NODE_ACCUMULATES else run.states[next].priority)
+        return True
     for k in range(node.outputs):
         if grads[k] is not NULL:
             g = <TensorImpl>grads[k]

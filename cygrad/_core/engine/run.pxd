@@ -19,7 +19,7 @@ cdef struct State:
     bint visited
     bint needed             # leads to an input whose gradient is needed
     bint captured           # some output is asked for
-    bint deferred           # an accumulation that is pending until the gradient has no other reader
+    bint deferred           # it was ready before, and was put behind other nodes
 
 
 cdef struct Run:
@@ -62,5 +62,7 @@ cdef int grow(Run* run) except -1
 cdef Py_ssize_t state_of(Run* run, PyObject* node) except -1
 cdef void free_run(Run* run) noexcept
 cdef int push_ready(Run* run, Py_ssize_t index) except -1
+# Make a node ready once more, behind all nodes of a higher priority.
+cdef int put_off(Run* run, Py_ssize_t index, uint64_t priority) except -1
 cdef Py_ssize_t pop_ready(Run* run) noexcept
 cdef int walk(Run* run, Py_ssize_t root) except -1

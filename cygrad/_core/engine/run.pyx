@@ -88,6 +88,11 @@ cdef int push_ready(Run* run, Py_ssize_t index) except -1:
     return 0
 
 
+cdef int put_off(Run* run, Py_ssize_t index, uint64_t priority) except -1:
+    run.states[index].deferred, run.states[index].priority = True, priority
+    return push_ready(run, index)
+
+
 cdef Py_ssize_t pop_ready(Run* run) noexcept:
     cdef Py_ssize_t first = run.heap[0], last, k = 0, child
     cdef uint64_t mine

@@ -13,8 +13,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.storage cimport Storage
 from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_number
-from cygrad._kernels.drivers.reduction cimport cg_reduction
-from cygrad._kernels.programs.cuts cimport Cut
+from cygrad._kernels.programs.running cimport Plan
 from cygrad._kernels.programs.steps cimport MAX_SLOTS, Program
 
 cdef extern from "Python.h":
@@ -45,17 +44,10 @@ cdef class Pending:
     cdef void clear(self) noexcept
     cdef void leave_reduced(self, int slot) noexcept
 
-cdef struct Reduction:
-    const cg_reduction* reduction   # of all elements
-    char* output
-    Cut* cut                        # of a program that has the reduction of some dims as its last step, else NULL
-    char* memory                    # of its tiles
-    int slot                        # that is reduced
-
 # The program that this thread adds to, or None.
 cdef Pending own_program()
-# Run steps with or without the GIL, and a reduction, if given. One slot may remain pending (else NONE). -1: out of memory.
-cdef int run(Pending pending, const Program* program, const Reduction* reduction, int remaining, bint release) noexcept
+# Run steps with or without the GIL; `memory`: see `run_program`. One slot may remain pending (else NONE). -1: out of memory.
+cdef int run(Pending pending, const Plan* plan, char* memory, int remaining, bint release) noexcept
 # Run a program, or wait until another thread has run it. `release`: without the GIL, so other threads may change tensors.
 cdef void run_or_wait(Pending pending, bint release) noexcept
 cdef void run_own_program() noexcept

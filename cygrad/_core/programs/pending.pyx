@@ -8,7 +8,7 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS
 from cygrad._core.memory.upward cimport forget_function, run_function, upward
 from cygrad._core.operands.operands cimport shape_is
 from cygrad._kernels.programs.planning cimport mark_needed
-from cygrad._kernels.programs.running cimport reduce_program, run_cut, run_program
+from cygrad._kernels.programs.running cimport plan_program, run_program
 from cygrad._kernels.programs.steps cimport MAX_STEPS, NONE, Step, has_room, output_of
 
 import os
@@ -181,15 +181,14 @@ cdef Pending own_program():
 
 
 # ----- Runs -----
-cdef int run(Pending pending, const Program* program, const Reduction* reduction, int remaining, bint release) noexcept:
-    """Run the needed steps, with or without the GIL, and a reduction, if given. One slot may remain pending. -1: out of memory."""
+cdef int run(Pending pending, const Plan* plan, char* memory, int remaining, bint release) noexcept:
     cdef PyObject* outputs[MAX_SLOTS]
     cdef int count = 0, number, k, failed
     pending.remaining, pending.running = remaining, True
     pending.runs += 1
     number = pending.runs
     if not release:
-        pending.failed = run_fused(program, reduction)
+        pending.failed = run_program(plan, memory)
         pending.finish_run()
         return pending.failed
     for k in range(pending.program.slot_count):         # other threads may drop a result meanwhile
@@ -199,22 +198,13 @@ cdef int run(Pending pending, const Program* program, const Reduction* reduction
             count += 1
     PyThread_acquire_lock(pending.lock, True)
     with nogil:
-        failed = pending.failed = run_fused(program, reduction)
+        failed = pending.failed = run_program(plan, memory)
         PyThread_release_lock(pending.lock)     # before the GIL is taken: others wait for the lock with the GIL
     if pending.running and pending.runs == number:
         pending.finish_run()
     for k in range(count):
         Py_DECREF(<Storage>outputs[k])
     return failed
-
-
-cdef int run_fused(const Program* program, const Reduction* reduction) noexcept nogil:
-    if reduction is NULL:
-        run_program(program)
-        return 0
-    if reduction.cut is not NULL:
-        return 0 if run_cut(reduction.cut, reduction.memory) else -1
-    return reduce_program(reduction.reduction, program, reduction.slot, reduction.output)
 
 
 cdef inline void wait_for(PyThread_type_lock lock) noexcept nogil:
@@ -226,11 +216,13 @@ cdef inline void wait_for(PyThread_type_lock lock) noexcept nogil:
 cdef void run_or_wait(Pending pending, bint release) noexcept:
     """Run a program, or wait until another thread has run it."""
     cdef Program program
+    cdef Plan plan
     cdef int number = pending.runs
     Py_INCREF(pending)      # the list may have the last reference
     if not pending.running:
         pending.needed_steps(&program)
-        run(pending, &program, NULL, NONE, release)
+        plan_program(&plan, &program)       # of maps alone, which take no memory
+        run(pending, &plan, NULL, NONE, release)
     else:
         if release:
             with nogil:

@@ -1,15 +1,14 @@
 # cython: cdivision=True
 """Reductions of pending results (see pending_reductions.pxd for the contract)."""
 from cpython.object cimport PyObject
-from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport SAVED, empty, new_address
 from cygrad._core.memory.storage cimport Storage
-from cygrad._core.programs.pending cimport Pending, Reduction, run
+from cygrad._core.programs.pending cimport Pending, run
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_kernel, cg_loops_of, elementwise_kernel
-from cygrad._kernels.programs.cuts cimport Cut, begin_cut
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, add_array, begin_map, last_writer, strides_of
-from cygrad._kernels.programs.tiles cimport choose_cut
+from cygrad._kernels.programs.running cimport Plan, plan_program
+from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, begin_map, has_room, last_writer, reduce_operands,
+                                             strides_of)
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
@@ -58,55 +57,39 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     cdef Storage storage = x.storage
     cdef Pending pending
     cdef Program program
-    cdef Reduction job
-    cdef bint is_needed = is_needed_besides(x, 2)
+    cdef Plan plan
+    cdef Step* step
+    cdef TensorImpl memory
+    cdef int d, output, slot = storage.slot - 1
+    cdef bint is_needed = is_needed_besides(x, 2), is_single = result.count == 1 and x.count > 1
     if storage.program is NULL:
         return False
     pending = <Pending>storage.program
-    job.reduction, job.output, job.cut, job.slot = reduction, new_address(result), NULL, storage.slot - 1
-    if (cg_loops_of[x.dtype_nr] != x.dtype_nr or pending.running or job.slot == pending.reduced_slot or pending.program.total != x.count
-            or pending.program.slots[job.slot].data != x.unsettled or pending.program.slots[job.slot].dtype != x.dtype_nr):
+    if (cg_loops_of[x.dtype_nr] != x.dtype_nr or pending.running or slot == pending.reduced_slot or pending.program.total != x.count
+            or pending.program.slots[slot].data != x.unsettled or pending.program.slots[slot].dtype != x.dtype_nr
+            or not (pending.is_whole(x) if not is_single else not is_needed)):
         return False
     pending.needed_steps(&program)
-    if result.count > 1 or x.count == 1:
-        return reduce_dims(pending, &program, &job, x, is_reduced, result, is_needed)
-    if is_needed:
+    if not has_room(&program, 1):
         return False
-    if run(pending, &program, &job, job.slot, True):
-        raise MemoryError("no memory for partial results")
-    return True
-
-
-cdef bint reduce_dims(Pending pending, Program* program, Reduction* job, TensorImpl x, const char* is_reduced, TensorImpl result,
-                      bint is_needed) except -1:
-    """Reduce some dims of a pending result by tiles, in which it is made; it is written to memory if it is needed there."""
-    cdef TensorImpl memory
-    cdef Cut cut
-    cdef Step* step
-    cdef intptr_t size
-    cdef int d, output
-    if not pending.is_whole(x) or program.step_count == MAX_STEPS or program.slot_count == MAX_SLOTS:
-        return False
-    for d in range(x.ndim):
-        if d and is_reduced[d - 1] and not is_reduced[d] and x.sizes[d] > 1:
+    for d in range(program.ndim):
+        program.is_reduced[d] = is_single or is_reduced[d]
+        if d and program.is_reduced[d - 1] and not program.is_reduced[d] and program.shape[d] > 1:
             return False        # tiles of dims in the middle are read in pieces that are too short
-        program.is_reduced[d] = is_reduced[d]
+    reduce_operands(&program)
     if not is_needed:
-        program.slots[job.slot].data = NULL
-    output = add_array(program, job.output, result.dtype_nr, False)
+        program.slots[slot].data = NULL
+    output = add_array(&program, new_address(result), result.dtype_nr, False)
     program.slots[output].reduced = True
     step = &program.steps[program.step_count]
     begin_map(step, NULL, x.dtype_nr, NULL)
-    step.reduction, step.inputs, step.slots[0], step.slots[1] = job.reduction, 1, job.slot, output
+    step.reduction, step.inputs, step.slots[0], step.slots[1] = reduction, 1, slot, output
     program.step_count += 1
-    begin_cut(&cut, program, output)
-    if not choose_cut(&cut) or cut.passes and (is_needed or pending.count > 1):
+    if not plan_program(&plan, &program):
         return False
-    size = cut.threads * program.slot_count * cut.slot_bytes
-    memory = empty(CG_BOOL, 1, &size)
-    if pending.running or x.storage.program is not <PyObject*>pending:       # it ran to give memory back
+    memory = empty(CG_BOOL, 1, &plan.memory_bytes)
+    if pending.running or storage.program is not <PyObject*>pending:       # it ran to give memory back
         return False
-    job.cut, job.memory = &cut, new_address(memory)
-    if run(pending, program, job, NONE if is_needed else job.slot, True):
+    if run(pending, &plan, new_address(memory), NONE if is_needed else slot, True):
         raise MemoryError("no memory for partial results")
     return True

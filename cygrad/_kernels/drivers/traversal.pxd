@@ -29,6 +29,8 @@ cdef struct OperandState:
 
 cdef void lay_operand(OperandState* state, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t lanes,
                       bint is_output, bint takes_scalar) noexcept nogil
+# Give an operand pieces of any length.
+cdef void pack_operand(OperandState* state, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start) noexcept nogil
 cdef char* packed_piece(OperandState* state, const Operand* operand, intptr_t n, intptr_t lanes, bint is_output) noexcept nogil
 
 cdef inline void begin_operand(OperandState* state, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start,

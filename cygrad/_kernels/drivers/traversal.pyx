@@ -27,9 +27,14 @@ cdef void lay_operand(OperandState* state, const Operand* operand, int ndim, con
                 d == 0 or state.row >= (LONG_ROW if state.scalar else 2 * state.length) and state.row % lanes == 0):
             go_to(state, start)
             return
+    pack_operand(state, operand, ndim, shape, start)
+
+
+cdef void pack_operand(OperandState* state, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start) noexcept nogil:
+    lay(&state.cursor, operand, ndim, shape)
     state.traversal, state.scalar = PACKED, False
     if start:
-        seek(cursor, cursor.ndim, start)
+        seek(&state.cursor, state.cursor.ndim, start)
 
 
 cdef void go_to(OperandState* state, intptr_t start) noexcept nogil:

@@ -1,10 +1,13 @@
-"""Maps over one space, block by block: intermediates never leave the cache."""
-from libc.stdint cimport intptr_t
+"""Blocks: maps, and reductions of rows, on one block after the other: intermediates never leave the cache.
 
-from cygrad._kernels.drivers.reduction cimport cg_reduction
+Each step has the bits that the driver of one gives for the same operands.
+"""
+from cygrad._kernels.programs.calls cimport Pass
 from cygrad._kernels.programs.steps cimport Program
 
-# All steps are maps and copies. Each has the bits that the driver of one gives for the same operands.
+# All steps are maps and copies.
 cdef void run_blocks(const Program* program) noexcept nogil
-# Reduce all elements of an output, which is made block by block and not written to its memory; all other outputs are. -1: out of memory.
-cdef int reduce_blocks(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
+# The last step reduces all elements of an output that has no memory, and is made block by block; all others are maps. -1: out of memory.
+cdef int reduce_blocks(const Program* program) noexcept nogil
+# `memory`: of `row_memory` for each thread of a pass by rows.
+cdef void run_rows(const Pass* part, char* memory) noexcept nogil

@@ -1,11 +1,12 @@
 # cython: cdivision=True
 """Programs put together by hand, of numbers that are addresses and dtypes: for tests of the executors."""
 from libc.stdint cimport intptr_t, uintptr_t
+from libc.stdlib cimport free, malloc
 
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, cg_kernel, elementwise_kernel
 from cygrad._kernels.drivers.reduction cimport reduction
-from cygrad._kernels.programs.running cimport reduce_program, run_program
-from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, Step, add_block, add_copy, add_operand, begin_map,
+from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
+from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, Step, add_array, add_block, add_copy, add_operand, begin_map,
                                              begin_program, cut_back, dtype_of, extent_of, has_room, read_as)
 
 
@@ -34,13 +35,15 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
     last step's result.
     """
     cdef Program program
+    cdef Plan plan
+    cdef char* memory
     cdef Extent before
     cdef intptr_t sizes[MAX_DIMS]
     cdef int results[MAX_STEPS]
     cdef int slots[MAX_OPERANDS]
     cdef const cg_kernel* kernel
     cdef Step* step
-    cdef int d, j = 0, k = 0, dtype, masks, out_dtype, loop_out_dtype
+    cdef int d, j = 0, k = 0, failed, dtype, masks, out_dtype = 0, loop_out_dtype
     for d in range(<int>len(shape)):
         sizes[d] = shape[d]
     begin_program(&program, <int>len(shape), sizes)
@@ -74,11 +77,26 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
         if target:      # a slot of its own, where the same memory is read before
             program.slots[results[k]].data = address_of(target)
         k += 1
-    if reduced is None:
-        with nogil:
-            run_program(&program)
-        return k
-    name, target = reduced
-    if k == len(steps) and reduce_program(reduction(name), &program, results[k - 1], address_of(target)):
+    if reduced is not None:
+        name, target = reduced
+        if k < len(steps):
+            return k
+        step = &program.steps[program.step_count]
+        begin_map(step, NULL, out_dtype, NULL)
+        program.slots[results[k - 1]].data, step.reduction, step.inputs, step.slots[0] = NULL, reduction(name), 1, results[k - 1]
+        step.slots[1] = add_array(&program, address_of(target), step.reduction.out_dtype[out_dtype], False)
+        program.slots[step.slots[1]].reduced = True
+        program.step_count += 1
+        for d in range(program.ndim):
+            program.is_reduced[d] = True
+    if not plan_program(&plan, &program):
+        raise MemoryError("the program is too large for a tile")
+    memory = <char*>malloc(<size_t>plan.memory_bytes + 1)
+    if memory is NULL:
+        raise MemoryError()
+    with nogil:
+        failed = run_program(&plan, memory)
+        free(memory)
+    if failed:
         raise MemoryError("no memory for partial results")
     return k

@@ -3,21 +3,17 @@
 A plan decides which steps of a program are needed, which values live in blocks, and which arrays are written over. A fault
 of a plan is a fault of bits here. The first one is printed, all are counted.
 """
-from cygrad._kernels.drivers.reduction cimport cg_reduction
-from cygrad._kernels.programs.cuts cimport Cut
 from cygrad._kernels.programs.steps cimport Program
+from cygrad._kernels.programs.tiles cimport Tiles
 
 cdef struct Check:
     Program program     # the same steps, in other memory
-    Cut whole           # its only tile
+    Tiles whole          # its only tile
     char* memory
 
 # Run the steps, before the program itself may write over their operands. False: there is no memory for it, and no check.
 cdef bint begin_check(Check* check, const Program* program) noexcept nogil
-# Compare all outputs but one, which may be NONE.
-cdef void compare(Check* check, const Program* program, int but) noexcept nogil
-# Compare a reduction of all elements of a slot.
-cdef void compare_reduction(Check* check, const cg_reduction* reduction, int slot, const char* output) noexcept nogil
+cdef void compare(Check* check, const Program* program) noexcept nogil
 cdef void end_check(Check* check) noexcept nogil
 # Count a kernel that ran twice; a fault, if the results differ.
 cdef void count_kernel(const char* name, bint same) noexcept nogil

@@ -5,9 +5,8 @@ from libc.stdio cimport fprintf, stderr
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from cygrad._kernels.drivers.elementwise cimport (CG_FLOAT64, CG_LARGEST, Operand, cast, cg_is_complex, cg_is_floating_point, cg_itemsize,
+from cygrad._kernels.drivers.elementwise cimport (CG_FLOAT64, CG_LARGEST, cast, cg_is_complex, cg_is_floating_point, cg_itemsize,
                                                   cg_real)
-from cygrad._kernels.drivers.reduction cimport run_reduction
 from cygrad._kernels.programs.planning cimport is_live
 from cygrad._kernels.programs.steps cimport DENSE, NONE, Slot, last_writer
 from cygrad._kernels.programs.tiles cimport run_tile
@@ -41,7 +40,7 @@ cdef bint begin_check(Check* check, const Program* program) noexcept nogil:
     check.program = program[0]
     for k in range(program.slot_count):
         largest = max(largest, bytes_of(program, &program.slots[k]))
-    check.whole.program, check.whole.row, check.whole.passes = &check.program, 0, False
+    check.whole.program = &check.program
     check.whole.dim, check.whole.along, check.whole.count = NONE, 1, 1
     check.whole.streamed = CG_LARGEST       # of no dtype
     check.whole.slot_bytes = (largest + 2 * VECTOR) // VECTOR * VECTOR
@@ -54,7 +53,7 @@ cdef bint begin_check(Check* check, const Program* program) noexcept nogil:
         if slot.data is NULL or slot.number or slot.geometry != DENSE:      # no step writes the last two
             continue
         slot.data, slot.padded = check.memory + k * check.whole.slot_bytes, True
-        if is_live(program, k, 0):
+        if is_live(program, k, 0, program.step_count):
             memcpy(slot.data, program.slots[k].data, bytes_of(program, slot))
     if run_tile(&check.whole, 0, check.memory):
         checks += 1
@@ -82,43 +81,28 @@ cdef intptr_t first_difference(const char* a, const char* b, int dtype, intptr_t
     return NONE
 
 
-cdef void compare(Check* check, const Program* program, int but) noexcept nogil:
+cdef void compare(Check* check, const Program* program) noexcept nogil:
     cdef const Slot* slot
     cdef intptr_t element
     cdef int k, writer
     for k in range(program.slot_count):
         slot = &program.slots[k]
         writer = last_writer(program, k, 0, program.step_count)
-        if k == but or slot.data is NULL or slot.number or writer == NONE:
+        if slot.data is NULL or slot.number or writer == NONE:
             continue
         element = first_difference(slot.data, check.program.slots[k].data, slot.dtype, bytes_of(program, slot))
         if element != NONE:
             note_fault(program, writer, element)
 
 
-cdef void compare_reduction(Check* check, const cg_reduction* reduction, int slot, const char* output) noexcept nogil:
-    cdef char expected[CG_LARGEST]
-    cdef char is_reduced = True
-    cdef Operand x
-    cdef int dtype = check.program.slots[slot].dtype
-    x.data, x.dtype, x.loop_dtype, x.padded = check.memory + slot * check.whole.slot_bytes, dtype, dtype, True
-    x.strides[0] = cg_itemsize[dtype]
-    if run_reduction(reduction, &x, 1, &check.program.total, &is_reduced, expected, reduction.out_dtype[dtype]):
-        return
-    if first_difference(expected, output, reduction.out_dtype[dtype], cg_itemsize[reduction.out_dtype[dtype]]) != NONE:
-        note_fault(&check.program, NONE, 0)
-
-
 cdef void note_fault(const Program* program, int step, intptr_t element) noexcept nogil:
-    """Count a program whose output of a step, or whose reduction (NONE), has other bits; print the first one."""
+    """Count a program whose output of a step has other bits; print the first one."""
     global faults
-    cdef const char* name = "its reduction"
-    if step != NONE and program.steps[step].kernel is not NULL:
+    cdef const char* name = "a copy"
+    if program.steps[step].kernel is not NULL:
         name = program.steps[step].kernel.name
-    elif step != NONE and program.steps[step].reduction is not NULL:
+    elif program.steps[step].reduction is not NULL:
         name = program.steps[step].reduction.name
-    elif step != NONE:
-        name = "a copy"
     faults += 1
     if faults == 1:
         fprintf(stderr, "cygrad: a program of %d steps has other bits than its steps one by one: %s, step %d, element %lld\n",

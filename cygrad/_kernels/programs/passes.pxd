@@ -2,9 +2,12 @@
 
 The maps before a reduction run block by block, so nothing of a row's length is written. Operators one by one give the same bits.
 """
-from cygrad._kernels.programs.cuts cimport Cut
+from cygrad._kernels.programs.steps cimport Program
+
+cdef enum:
+    PLACE = 128         # bytes of a reduced slot: loops may run over the end
 
 # False: the program has steps that a pass has not.
-cdef bint cut_passes(Cut* cut) noexcept nogil
-# `memory`: of the slots times `slot_bytes`. False: out of memory.
-cdef bint run_passes(const Cut* cut, char* memory) noexcept nogil
+cdef bint cut_passes(const Program* program) noexcept nogil
+# `memory`: of PLACE for each slot. False: out of memory.
+cdef bint run_passes(const Program* program, char* memory) noexcept nogil

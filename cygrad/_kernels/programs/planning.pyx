@@ -1,5 +1,5 @@
 # cython: cdivision=True, initializedcheck=False
-"""Lives of values, and needed steps (see planning.pxd for the contract)."""
+"""Lives of values, needed steps, and rows (see planning.pxd for the contract)."""
 from cygrad._kernels.programs.steps cimport NONE, Step, output_of
 
 
@@ -12,9 +12,9 @@ cdef int last_reader(const Program* program, int slot, int first, int last) noex
     return NONE
 
 
-cdef bint is_live(const Program* program, int slot, int step) noexcept nogil:
+cdef bint is_live(const Program* program, int slot, int first, int last) noexcept nogil:
     cdef int k, j
-    for k in range(step, program.step_count):
+    for k in range(first, last):
         for j in range(program.steps[k].inputs):
             if program.steps[k].slots[j] == slot:
                 return True
@@ -37,3 +37,18 @@ cdef void mark_needed(const Program* program, int last, const bint* at_hand, bin
         for j in range(step.inputs):
             if at_hand is NULL or not at_hand[step.slots[j]]:
                 needed[step.slots[j]] = True
+
+
+cdef bint find_rows(const Program* program, intptr_t* row, intptr_t* count) noexcept nogil:
+    cdef bint seen = False
+    cdef int d
+    row[0] = count[0] = 1
+    for d in range(program.ndim):
+        seen = seen or program.is_reduced[d]
+        if not seen:
+            count[0] *= program.shape[d]
+        elif program.is_reduced[d] or program.shape[d] == 1:
+            row[0] *= program.shape[d]
+        else:
+            return False
+    return seen

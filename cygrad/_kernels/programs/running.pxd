@@ -1,11 +1,25 @@
 """Running: the one door of the executors. Programs run fused; where they are checked, step by step as well."""
-from cygrad._kernels.drivers.reduction cimport cg_reduction
-from cygrad._kernels.programs.cuts cimport Cut
-from cygrad._kernels.programs.steps cimport Program
+from libc.stdint cimport intptr_t
 
-# All steps are maps of arrays that are dense and padded, or of numbers.
-cdef void run_program(const Program* program) noexcept nogil
-# Reduce all elements of an output, which is made block by block and not written to its memory; all other outputs are. -1: out of memory.
-cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
-# `memory`: of `threads` times the slots times `slot_bytes`. False: out of memory.
-cdef bint run_cut(const Cut* cut, char* memory) noexcept nogil
+from cygrad._kernels.programs.calls cimport Pass
+from cygrad._kernels.programs.steps cimport Program
+from cygrad._kernels.programs.tiles cimport Tiles
+
+cdef enum Way:
+    BLOCKS          # of maps alone, over any geometries
+    REDUCED_BLOCKS  # the last step, and no other, reduces, and all elements
+    ROWS            # blocks of some rows
+    TILES           # of any dims, where each step is a call of a driver
+    PASSES          # over rows that are longer than tiles
+
+cdef struct Plan:
+    const Program* program
+    Way way
+    intptr_t memory_bytes
+    Pass rows
+    Tiles tiles
+
+# Choose the way of a program; False: its reductions are too large for all of them.
+cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil
+# `memory`: of `memory_bytes`. -1: out of memory.
+cdef int run_program(const Plan* plan, char* memory) noexcept nogil

@@ -1,38 +1,68 @@
+# cython: cdivision=True
 """Running (see running.pxd for the contract)."""
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks
-from cygrad._kernels.programs.checking cimport Check, begin_check, compare, compare_reduction, end_check
-from cygrad._kernels.programs.steps cimport NONE
-from cygrad._kernels.programs.tiles cimport run_tiles
+from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks, run_rows
+from cygrad._kernels.programs.calls cimport cut_rows, row_memory
+from cygrad._kernels.programs.checking cimport Check, begin_check, compare, end_check
+from cygrad._kernels.programs.passes cimport PLACE, cut_passes, run_passes
+from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of
+from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
 
 
-cdef void run_program(const Program* program) noexcept nogil:
+cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:
+    plan.program, plan.memory_bytes = program, 0
+    if are_maps(program, program.step_count, NONE):
+        plan.way = BLOCKS
+    elif cut_rows(&plan.rows, program):
+        plan.way, plan.memory_bytes = ROWS, max(plan.rows.threads, 1) * row_memory(&plan.rows)
+    elif reduces_all_at_last(program):
+        plan.way = REDUCED_BLOCKS
+    elif cut_tiles(&plan.tiles, program):
+        plan.way, plan.memory_bytes = TILES, plan.tiles.threads * program.slot_count * plan.tiles.slot_bytes
+    elif cut_passes(program):
+        plan.way, plan.memory_bytes = PASSES, program.slot_count * PLACE
+    else:
+        return False
+    return True
+
+
+cdef bint are_maps(const Program* program, int count, int reduced) noexcept nogil:
+    """Return True if the first steps are maps, that convert nothing, and all slots but one have the whole shape."""
+    cdef int k
+    for k in range(count):
+        if program.steps[k].reduction is not NULL or converts(program, &program.steps[k]):
+            return False
+    for k in range(program.slot_count):
+        if program.slots[k].reduced and k != reduced:
+            return False
+    return True
+
+
+cdef bint reduces_all_at_last(const Program* program) noexcept nogil:
+    cdef const Step* step = &program.steps[program.step_count - 1]
+    cdef int output = output_of(step), d
+    for d in range(program.ndim):
+        if not program.is_reduced[d]:
+            return False
+    return (step.reduction is not NULL and program.slots[step.slots[0]].data is NULL
+            and program.slots[output].dtype == step.reduction.out_dtype[step.dtype]
+            and are_maps(program, program.step_count - 1, output))
+
+
+cdef int run_program(const Plan* plan, char* memory) noexcept nogil:
     cdef Check check
-    cdef bint checked = settings.mode == settings.CHECKED and begin_check(&check, program)
-    run_blocks(program)
-    if checked:
-        compare(&check, program, NONE)
-        end_check(&check)
-
-
-cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
-    cdef Check check
-    cdef bint checked = settings.mode == settings.CHECKED and begin_check(&check, program)
-    cdef int failed = reduce_blocks(reduction, program, slot, output)
-    if checked:
+    cdef bint is_checked = settings.mode == settings.CHECKED and begin_check(&check, plan.program)
+    cdef int failed = 0
+    if plan.way == BLOCKS:
+        run_blocks(plan.program)
+    elif plan.way == REDUCED_BLOCKS:
+        failed = reduce_blocks(plan.program)
+    elif plan.way == ROWS:
+        run_rows(&plan.rows, memory)
+    elif not (run_passes(plan.program, memory) if plan.way == PASSES else run_tiles(&plan.tiles, memory)):
+        failed = -1
+    if is_checked:
         if not failed:
-            compare(&check, program, slot)
-            compare_reduction(&check, reduction, slot, output)
+            compare(&check, plan.program)
         end_check(&check)
     return failed
-
-
-cdef bint run_cut(const Cut* cut, char* memory) noexcept nogil:
-    cdef Check check
-    cdef bint checked = settings.mode == settings.CHECKED and begin_check(&check, cut.program)
-    cdef bint succeeded = run_tiles(cut, memory)
-    if checked:
-        if succeeded:
-            compare(&check, cut.program, NONE)
-        end_check(&check)
-    return succeeded

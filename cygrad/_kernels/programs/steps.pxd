@@ -75,12 +75,16 @@ cdef int add_block(Program* program, int dtype) noexcept nogil
 cdef int add_array(Program* program, char* data, int dtype, bint number) noexcept nogil
 # The slot of an array with any byte strides over the dims of the program, which loops read in a dtype, and numbers are repeated; or NONE.
 cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil
+# Reduce the marked dims from now on: operands that are repeated along these, and row-major else, have one number for each row.
+cdef void reduce_operands(Program* program) noexcept nogil
 # The slot of the same values in another dtype, by a step more where a step has computed them; or NONE.
 cdef int read_as(Program* program, int slot, int dtype) noexcept nogil
 # A step that copies a slot into another one.
 cdef void add_copy(Program* program, int source, int target) noexcept nogil
 # The step that writes a slot last, among those from `first` up to `last`, which is not one of them; NONE if there is none.
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil
+# A map reads its inputs in other dtypes than their slots have for loops, or writes a result that memory has in another one.
+cdef bint converts(const Program* program, const Step* step) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil
 

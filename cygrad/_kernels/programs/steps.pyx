@@ -115,6 +115,26 @@ cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil
     return program.geometry_count - 1
 
 
+cdef void reduce_operands(Program* program) noexcept nogil:
+    cdef Slot reduced
+    cdef Slot* slot
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d, k
+    for k in range(program.slot_count if program.laid_count else 0):
+        slot = &program.slots[k]
+        if slot.geometry == DENSE or slot.dtype != slot.loop_dtype:
+            continue
+        reduced = slot[0]
+        reduced.reduced, reduced.geometry = True, DENSE
+        strides_of(program, &reduced, program.shape, strides)
+        for d in range(program.ndim):
+            if program.shape[d] > 1 and strides[d] != program.geometries[slot.geometry].strides[d]:
+                break
+        else:
+            slot[0] = reduced
+            program.laid_count -= 1
+
+
 cdef int read_as(Program* program, int slot, int dtype) noexcept nogil:
     cdef Slot other = program.slots[slot]
     cdef const Step* step
@@ -141,6 +161,15 @@ cdef void add_copy(Program* program, int source, int target) noexcept nogil:
     begin_map(step, NULL, program.slots[source].loop_dtype, NULL)
     step.inputs, step.slots[0], step.slots[1] = 1, source, target
     program.step_count += 1
+
+
+cdef bint converts(const Program* program, const Step* step) noexcept nogil:
+    cdef const Slot* output = &program.slots[output_of(step)]
+    cdef int j
+    for j in range(step.inputs):
+        if program.slots[step.slots[j]].loop_dtype != dtype_of(j, step.masks, step.dtype):
+            return True
+    return output.dtype != output.loop_dtype
 
 
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil:

@@ -3,46 +3,44 @@
 from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize, cg_stream_end, cg_team_size
-from cygrad._kernels.drivers.elementwise cimport run_elementwise_part
+from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, STREAM_BYTES, Operand, cg_itemsize, cg_loops_of, cg_stream_end,
+                                                  cg_team_size, run_elementwise_part)
 from cygrad._kernels.drivers.packing cimport copy
 from cygrad._kernels.drivers.reduction cimport run_reduction
-from cygrad._kernels.programs.cuts cimport provide
-from cygrad._kernels.programs.passes cimport cut_passes, run_passes
-from cygrad._kernels.programs.row_tiles cimport cut_rows, repeat_numbers, run_tile_rows
 from cygrad._kernels.programs.steps cimport Program, Slot, Step, dtype_of, output_of, strides_of
-from cygrad._kernels.system.threads cimport note_threads, thread_limit
+from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
     TILE = 8192         # elements: a handful of slots fit the second-level cache
     LARGEST_TILE = 65536
+    VECTOR = 64
 
 
-cdef bint choose_cut(Cut* cut) noexcept nogil:
-    cdef const Program* program = cut.program
+cdef bint cut_tiles(Tiles* tiles, const Program* program) noexcept nogil:
     cdef intptr_t elements = 1
-    cdef int d, first = 0
+    cdef int d, k, first = 0, itemsize = 0
     while first < program.ndim and not program.is_reduced[first]:
         first += 1
-    if cut_rows(cut):
-        return True
-    cut.dim, cut.size, cut.along, cut.count = -1, 1, 1, 1
+    tiles.program, tiles.dim, tiles.size, tiles.along, tiles.count = program, -1, 1, 1, 1
     for d in range(program.ndim - 1, -1, -1):
-        if cut.dim >= 0:
-            cut.count *= program.shape[d]
+        if tiles.dim >= 0:
+            tiles.count *= program.shape[d]
         elif d >= first or elements * program.shape[d] <= TILE:
             elements *= program.shape[d]
         else:
-            cut.dim, cut.size = d, max(1, TILE // elements)
-            cut.along = cut.count = (program.shape[d] + cut.size - 1) // cut.size
-            elements *= cut.size
-    provide(cut, elements)
-    return elements <= LARGEST_TILE or cut_passes(cut)
+            tiles.dim, tiles.size = d, max(1, TILE // elements)
+            tiles.along = tiles.count = (program.shape[d] + tiles.size - 1) // tiles.size
+            elements *= tiles.size
+    for k in range(program.slot_count):
+        itemsize = max(itemsize, cg_itemsize[cg_loops_of[program.slots[k].dtype]])
+    tiles.slot_bytes = (elements * itemsize + 2 * VECTOR) // VECTOR * VECTOR
+    tiles.threads = threads_for(program.total, program.cost) if tiles.count > 1 else 1
+    tiles.streamed = STREAM_BYTES * max(threads_for(program.total, program.cost), 1) // max(program.total, 1)
+    return elements <= LARGEST_TILE
 
 
-# ----- Tiles -----
-cdef bint run_tile(const Cut* cut, intptr_t tile, char* memory) noexcept nogil:
-    cdef const Program* program = cut.program
+cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
+    cdef const Program* program = tiles.program
     cdef intptr_t shapes[2][MAX_DIMS]   # of the tile, and of its reduced slots
     cdef intptr_t index[MAX_DIMS]       # where the tile begins
     cdef Operand operands[MAX_OPERANDS]
@@ -50,28 +48,25 @@ cdef bint run_tile(const Cut* cut, intptr_t tile, char* memory) noexcept nogil:
     cdef const Step* step
     cdef const Slot* output
     cdef int d, j, k
-    if cut.row:
-        run_tile_rows(cut, tile, memory)
-        return True
-    rest = tile // cut.along
+    rest = tile // tiles.along
     for d in range(program.ndim - 1, -1, -1):
         shapes[0][d], index[d] = program.shape[d], 0
-        if d == cut.dim:
-            index[d] = tile % cut.along * cut.size
-            shapes[0][d] = min(cut.size, program.shape[d] - index[d])
-        elif d < cut.dim:
+        if d == tiles.dim:
+            index[d] = tile % tiles.along * tiles.size
+            shapes[0][d] = min(tiles.size, program.shape[d] - index[d])
+        elif d < tiles.dim:
             index[d], shapes[0][d] = rest % program.shape[d], 1
             rest = rest // program.shape[d]
         shapes[1][d] = 1 if program.is_reduced[d] else shapes[0][d]
     for k in range(program.step_count):
         step = &program.steps[k]
         for j in range(step.inputs + 1):
-            take_part(cut, step.slots[j], shapes[0], index, memory, &operands[j])
-            operands[j].loop_dtype = dtype_of(j, step.masks, step.dtype) if j < step.inputs else cut.program.slots[step.slots[j]].loop_dtype
+            take_part(tiles, step.slots[j], shapes[0], index, memory, &operands[j])
+            operands[j].loop_dtype = dtype_of(j, step.masks, step.dtype) if j < step.inputs else program.slots[step.slots[j]].loop_dtype
         output = &program.slots[output_of(step)]
         if step.kernel is not NULL:
             run_elementwise_part(step.kernel, step.dtype, step.inputs + 1, operands, program.ndim, shapes[output.reduced], step.params,
-                                 output.data is NULL, output.data is not NULL and cg_itemsize[step.dtype] > cut.streamed)
+                                 output.data is NULL, output.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed)
         elif step.reduction is NULL:
             copy(&operands[1], &operands[0], program.ndim, shapes[output.reduced])
         elif run_reduction(step.reduction, operands, program.ndim, shapes[0], program.is_reduced, operands[1].data, operands[1].dtype):
@@ -79,39 +74,35 @@ cdef bint run_tile(const Cut* cut, intptr_t tile, char* memory) noexcept nogil:
     return True
 
 
-cdef void take_part(const Cut* cut, int slot, const intptr_t* tile_shape, const intptr_t* index, char* memory,
+cdef void take_part(const Tiles* tiles, int slot, const intptr_t* tile_shape, const intptr_t* index, char* memory,
                     Operand* operand) noexcept nogil:
     """Find the part of a slot that belongs to a tile; one without an array has dense memory of the tile."""
-    cdef const Program* program = cut.program
+    cdef const Program* program = tiles.program
     cdef const Slot* source = &program.slots[slot]
     cdef bint whole = source.data is not NULL
     cdef int d
     operand.dtype, operand.data, operand.padded = source.dtype, source.data, source.padded
     if not whole:
-        operand.data, operand.padded = memory + slot * cut.slot_bytes, True
+        operand.data, operand.padded = memory + slot * tiles.slot_bytes, True
     strides_of(program, source, <const intptr_t*>program.shape if whole else tile_shape, operand.strides)
     for d in range(program.ndim if whole else 0):
         operand.data += index[d] * operand.strides[d]
 
 
-cdef bint run_tiles(const Cut* cut, char* memory) noexcept nogil:
-    cdef intptr_t chunk, tile, c, bytes = cut.program.slot_count * cut.slot_bytes
-    cdef int threads = cut.threads, failed = 0
-    if cut.passes:
-        return run_passes(cut, memory)
+cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil:
+    cdef intptr_t chunk, tile, c, bytes = tiles.program.slot_count * tiles.slot_bytes
+    cdef int threads = tiles.threads, failed = 0
     if threads <= 1:
-        repeat_numbers(cut, memory)
-        for tile in range(cut.count):
-            if not run_tile(cut, tile, memory):
+        for tile in range(tiles.count):
+            if not run_tile(tiles, tile, memory):
                 return False
         cg_stream_end()
         return True
-    chunk = (cut.count + threads - 1) // threads
+    chunk = (tiles.count + threads - 1) // threads
     for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
-        repeat_numbers(cut, memory + c * bytes)
-        for tile in range(c * chunk, min(cut.count, (c + 1) * chunk)):
-            if not run_tile(cut, tile, memory + c * bytes):
+        for tile in range(c * chunk, min(tiles.count, (c + 1) * chunk)):
+            if not run_tile(tiles, tile, memory + c * bytes):
                 failed += 1
         cg_stream_end()
     return failed == 0

@@ -1,0 +1,77 @@
+"""Calls: the loops that run the steps of a pass, and where they find their operands.
+
+A pass goes over memory once, block by block. Where it reduces rows, a block is some of them, and a slot may have one number for each row;
+else a row is one element.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_cast, cg_loop
+from cygrad._kernels.drivers.reduction cimport Producer, cg_reduction
+from cygrad._kernels.drivers.traversal cimport PADDING
+from cygrad._kernels.programs.steps cimport MAX_LAID, MAX_REPEATED, MAX_SLOTS, MAX_STEPS, Program
+
+cdef enum:
+    BLOCK_BYTES = 1 << 11       # of a slot, where all of them fit the first-level cache
+    SHORT_BLOCK_BYTES = 1 << 9  # arrays that come from memory are read side by side: prefetchers follow that; beside many blocks
+    # Of blocks on the stack: a thread of musl has 128 KiB, of which a reduction takes 75 and this 37.
+    MEMORY = (MAX_STEPS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + 2 * PADDING)
+              + MAX_LAID * (2 * SHORT_BLOCK_BYTES + PADDING))
+
+# The data of a running step lie close together: blocks fill the first-level cache.
+cdef struct Call:
+    cg_loop loop                        # of whole vectors; NULL: a reduction, or a copy
+    cg_loop loop_of_rest
+    cg_loop stream                      # the loop that writes past the caches, or NULL
+    const cg_reduction* reduction
+    cg_cast convert                     # of a copy between dtypes
+    const void* params
+    intptr_t strides[MAX_OPERANDS]
+    intptr_t apart[MAX_OPERANDS]        # bytes from a row to the next
+    intptr_t piece                      # elements that are computed at once
+    unsigned char places[MAX_OPERANDS]
+    unsigned char inputs, dtype
+    unsigned char fetched               # inputs (bits) that no step before has read from memory
+    bint reduced                        # the output has one number for each row
+    bint each                           # whether each row has a scalar, and a call, of its own
+    bint shifted                        # the loop of two steps, a map of a difference from a number
+    bint long                           # whether it is vector mathematics
+    bint fetches_own                    # whether its loop prefetches its operands of the next rows
+    bint fetches                        # whether parts of the next rows are fetched before its pieces
+
+cdef struct Fetched:
+    int slot
+    intptr_t part       # bytes that are fetched at once
+
+# Steps that go over memory once.
+cdef struct Pass:
+    Producer producer                   # of the slot that is reduced; the first member, so that `make_block` has its pass
+    const Program* program
+    int itemsize, first, last, end      # of the widest element; steps of this pass, and of all
+    int threads
+    bint stream                         # outputs are so large that no cache will hold them until they are read
+    int redirected                      # an output that is written to another block; NONE
+    bint by_rows
+    intptr_t row, row_count
+    intptr_t length, slot_bytes         # elements of a block; bytes of a slot's, and of the memory after it, which loops may write
+    intptr_t lanes                      # in which loops of this pass run: rows of arrays in place are multiples of it
+    int laid_count, ndim                # arrays that are read by traversals, over the joined dims
+    intptr_t shape[MAX_DIMS]
+    int laid_slots[MAX_LAID]
+    Operand laid[MAX_LAID + 1]          # and, while dims are joined, an output
+    Call calls[MAX_STEPS]
+    int repeated[MAX_REPEATED]          # numbers that have a block,
+    bint whole[MAX_REPEATED]            # of more than an element for each row
+    int tails[MAX_REPEATED]             # arrays that vector mathematics may not read over the end
+    int read[MAX_LAID]                  # laid arrays of this pass, by number
+    bint in_block[MAX_SLOTS]            # the values are made in a block, and copied where the slot has memory
+    Fetched fetched[MAX_SLOTS]          # arrays of which parts of the next rows are fetched
+    int call_count, repeated_count, tail_count, read_count, fetched_count
+
+# Begin passes over the steps before `end`.
+cdef void begin_passes(Pass* part, const Program* program, int end, int redirected) noexcept nogil
+# Take the next steps; False: there are none.
+cdef bint next_pass(Pass* part) noexcept nogil
+# One pass, block by block of some dense rows; False: the program has no such rows, or a step has no loop for them.
+cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil
+# The memory of a thread that runs a pass by rows.
+cdef intptr_t row_memory(const Pass* part) noexcept nogil

@@ -1,0 +1,304 @@
+# cython: cdivision=True, initializedcheck=False
+"""Calls (see calls.pxd for the contract)."""
+from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES, block_bytes, cast, cg_itemsize, cg_kernel, takes_numbers
+from cygrad._kernels.drivers.packing cimport LONG_ROW, cost_of_layout, merge
+from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
+from cygrad._kernels.drivers.traversal cimport PADDING
+from cygrad._kernels.programs.planning cimport find_rows, is_live, last_reader
+from cygrad._kernels.programs.steps cimport NONE, Slot, Step, dtype_of, is_laid, last_writer, output_of, strides_of
+from cygrad._kernels.system.threads cimport threads_for
+
+cdef enum:
+    FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
+    NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
+    FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
+    PIECE = 256         # elements of a step between parts that are fetched
+    VECTOR = 64
+
+
+# ----- Passes -----
+cdef void begin_passes(Pass* part, const Program* program, int end, int redirected) noexcept nogil:
+    cdef const Step* step
+    cdef int j, k
+    part.program, part.first, part.last, part.end, part.redirected, part.itemsize = program, 0, 0, end, redirected, 1
+    part.by_rows, part.row, part.row_count = False, 1, program.total
+    for k in range(end):
+        step = &program.steps[k]
+        for j in range(step.inputs + 1):
+            part.itemsize = max(part.itemsize, cg_itemsize[program.slots[step.slots[j]].loop_dtype])
+    part.threads = threads_for(program.total, max(program.cost, lay_arrays(part)))
+    part.stream = program.total * part.itemsize >= STREAM_BYTES * max(part.threads, 1)
+
+
+cdef int lay_arrays(Pass* part) noexcept nogil:
+    """Join the dims of the arrays that traversals read, and return the least cost of an element."""
+    cdef const Program* program = part.program
+    cdef const Slot* slot
+    cdef Operand* operand
+    cdef intptr_t stride = 1
+    cdef int d, k
+    part.laid_count, part.ndim, part.shape[0] = 0, 1, program.total
+    for k in range(program.slot_count if program.laid_count else 0):
+        slot = &program.slots[k]
+        if is_laid(slot):
+            operand = &part.laid[part.laid_count]
+            operand.data, operand.dtype, operand.loop_dtype, operand.padded = slot.data, slot.dtype, slot.loop_dtype, slot.padded
+            strides_of(program, slot, program.shape, operand.strides)
+            part.laid_slots[part.laid_count] = k
+            part.laid_count += 1
+    if part.laid_count == 0:
+        return program.cost
+    for d in range(program.ndim - 1, -1, -1):
+        part.laid[part.laid_count].strides[d] = stride
+        stride *= program.shape[d]
+    part.ndim = merge(part.laid_count + 1, part.laid, program.ndim, program.shape, part.shape)
+    return cost_of_layout(part.laid_count, part.laid, part.ndim, part.shape)
+
+
+cdef bint next_pass(Pass* part) noexcept nogil:
+    """Vector mathematics takes longer than memory does, and hides it: a result that is needed later is better written at once, and read
+    again by the next pass, than copied. Blocks do not live from one pass to the next."""
+    cdef const Program* program = part.program
+    cdef const Step* step
+    cdef int k
+    if part.last == part.end:
+        return False
+    part.first, part.last = part.last, part.end
+    for k in range(part.first, part.end - 1 if part.stream else part.first):
+        step = &program.steps[k]
+        if is_blocked_step(step) and program.slots[output_of(step)].data is not NULL and not blocks_cross(part, k + 1):
+            part.last = k + 1
+            break
+    choose_calls(part)
+    part.length = block_length(part)
+    part.slot_bytes = part.length * part.itemsize + PADDING
+    choose_streams(part)
+    return True
+
+
+cdef inline bint is_blocked_step(const Step* step) noexcept nogil:
+    return step.kernel is not NULL and step.kernel.blocked[step.dtype]
+
+
+cdef bint blocks_cross(const Pass* part, int border) noexcept nogil:
+    """Return True if steps from `border` on read a block that is made before."""
+    cdef int k
+    for k in range(part.program.slot_count):
+        if part.program.slots[k].data is NULL and is_live(part.program, k, border, part.end):
+            return True
+    return False
+
+
+cdef intptr_t block_length(const Pass* part) noexcept nogil:
+    """Return the elements of a block: as many as memory suffices for, since a call of a loop takes as long as some elements do."""
+    cdef intptr_t blocks = part.last - part.first + part.repeated_count + part.tail_count + 2 * part.read_count
+    cdef intptr_t nbytes = SHORT_BLOCK_BYTES if part.stream else BLOCK_BYTES
+    while nbytes > SHORT_BLOCK_BYTES and blocks * (nbytes + 2 * PADDING) > MEMORY:
+        nbytes = nbytes // 2
+    return nbytes // part.itemsize
+
+
+# ----- Rows -----
+cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
+    cdef const Slot* slot
+    cdef intptr_t row, count, touched = 0, nbytes
+    cdef int k
+    if not find_rows(program, &row, &count) or not 0 < row <= BLOCK or row < LONG_ROW and count > FEW_ROWS:
+        return False
+    begin_passes(part, program, program.step_count, NONE)
+    part.by_rows, part.row, part.row_count, part.last = True, row, count, part.end
+    if not choose_calls(part):
+        return False
+    for k in range(program.slot_count):
+        slot = &program.slots[k]
+        nbytes = cg_itemsize[slot.dtype] * (1 if slot.reduced else row)
+        touched += nbytes
+        if (slot.data is not NULL and not slot.number and not slot.reduced and not is_laid(slot) and count * nbytes >= FAR
+                and not (part.stream and last_writer(program, k, 0, part.end) != NONE)):
+            touched += nbytes
+            part.fetched[part.fetched_count].slot = k
+            part.fetched_count += 1
+    part.length = row * max(1, min(count, STRIP, NEAR // touched))
+    part.slot_bytes = part.length * part.itemsize + PADDING
+    if part.length >= program.total:
+        part.threads = 1
+    choose_streams(part)
+    share_fetches(part)
+    return True
+
+
+cdef intptr_t row_memory(const Pass* part) noexcept nogil:
+    cdef int blocks = part.program.slot_count + part.repeated_count + part.tail_count + 3 * part.read_count + 1
+    return blocks * ((part.slot_bytes + PADDING) // PADDING * PADDING)
+
+
+cdef bint take_over(Pass* part, const Call* call) noexcept nogil:
+    """Take the operands that a step reads itself out of the fetches between steps; False if none is left."""
+    cdef int count = part.fetched_count, k, j
+    part.fetched_count = 0
+    for k in range(count):
+        for j in range(call.inputs):
+            if call.places[j] == part.fetched[k].slot:
+                break
+        else:
+            part.fetched[part.fetched_count] = part.fetched[k]
+            part.fetched_count += 1
+    return part.fetched_count < count
+
+
+cdef void share_fetches(Pass* part) noexcept nogil:
+    """Decide beside which steps the next rows are fetched: beside vector mathematics, where there is some, since writes keep memory
+    busy beside the other steps. There, and beside the result, little at a time: a processor waits for a dozen lines at once."""
+    cdef Call* call
+    cdef bint has_long = False
+    cdef intptr_t parts = 0, rows = part.length // part.row, line
+    cdef int k
+    for k in range(part.call_count):
+        if part.calls[k].fetches_own and take_over(part, &part.calls[k]):
+            part.calls[k].params = <const void*>part        # not NULL
+        has_long = has_long or part.calls[k].long
+    for k in range(part.call_count):
+        call = &part.calls[k]
+        line = (1 if call.reduced else part.row) * (1 if call.each else rows)
+        call.fetches = part.fetched_count and (call.long or not has_long)
+        if call.fetches and call.loop is not NULL and (has_long or part.program.slots[call.places[call.inputs]].data is not NULL):
+            call.piece = min(line, PIECE)
+        if call.fetches:
+            parts += (line + min(line, call.piece) - 1) // min(line, call.piece) * (rows if call.each else 1)
+    for k in range(part.fetched_count):
+        line = part.row * cg_itemsize[part.program.slots[part.fetched[k].slot].dtype]
+        part.fetched[k].part = rows * line // max(parts, 1)
+
+
+# ----- Loops -----
+cdef bint choose_calls(Pass* part) noexcept nogil:
+    """Choose the loops of the steps: one for two that are joined, where rows have one. False: a step has no loop for rows."""
+    cdef const Program* program = part.program
+    cdef const Step* step
+    cdef const Step* before
+    cdef int slots[MAX_OPERANDS]
+    cdef int j, k, inputs
+    part.call_count = part.repeated_count = part.tail_count = part.read_count = part.fetched_count = 0
+    part.lanes = 1
+    for k in range(part.laid_count):
+        if last_reader(program, part.laid_slots[k], part.first, part.last) != NONE:
+            part.read[part.read_count] = k
+            part.read_count += 1
+    for k in range(program.slot_count):
+        part.in_block[k] = False
+    for k in range(part.first, part.last):
+        step = &program.steps[k]
+        if is_blocked_step(step) or part.stream and step.kernel is not NULL and step.kernel.streams[step.dtype] is not NULL:
+            part.lanes = max(part.lanes, block_bytes(step.dtype) // cg_itemsize[step.dtype])
+        if step.joined and part.by_rows:
+            before, inputs = step - 1, step.inputs + 1
+            for j in range(step.inputs):
+                slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
+            slots[step.inputs], slots[inputs] = before.slots[1], output_of(step)
+            if add_call(part, step, step.shifted, inputs, slots):
+                part.call_count -= 1
+                part.calls[part.call_count - 1] = part.calls[part.call_count]       # in place of the step before
+                continue
+        if not add_call(part, step, step.kernel, step.inputs, step.slots):
+            return False
+        note_memory(part, k)
+    # More, of bytes beside complex numbers, would not fit the memory of blocks; their loops do not stream then.
+    part.lanes = min(part.lanes, <intptr_t>(SHORT_BLOCK_BYTES // part.itemsize))
+    return True
+
+
+cdef void note_memory(Pass* part, int k) noexcept nogil:
+    """Streamed results are in no cache: an output that a later step reads is made in a block, and copied; so is a converted one. Inputs
+    that come from memory are fetched."""
+    cdef const Program* program = part.program
+    cdef const Step* step = &program.steps[k]
+    cdef bint far = part.stream and part.last - part.first > 1 and not part.by_rows
+    cdef const Slot* slot
+    cdef int j
+    for j in range(step.inputs if part.stream else 0):
+        slot = &program.slots[step.slots[j]]
+        if last_writer(program, step.slots[j], part.first, k) != NONE:
+            part.in_block[step.slots[j]] = True
+        elif (far and slot.data is not NULL and not slot.number and not is_laid(slot)
+                and last_reader(program, step.slots[j], part.first, k) == NONE):
+            part.calls[part.call_count - 1].fetched |= 1 << j
+    if part.stream and step.kernel is NULL and step.reduction is NULL:
+        part.in_block[output_of(step)] = True
+
+
+cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int inputs, const int* slots) noexcept nogil:
+    """Choose the loop of a step, as the next call. The first number that it takes in place stays one, as in the driver of one loop. False
+    where the loop does not suit rows: vector mathematics takes no scalar but a shifted kernel's, and runs over the end of a thread's own
+    memory only."""
+    cdef const Program* program = part.program
+    cdef const Slot* output = &program.slots[slots[inputs]]
+    cdef const Slot* slot
+    cdef Call* call = &part.calls[part.call_count]
+    cdef int j, place, count, numbers = 0, shift = inputs - 1 if kernel is not step.kernel else NONE
+    cdef bint blocked = kernel is not NULL and kernel.blocked[step.dtype], own = output.data is NULL, is_scalar
+    call.loop = call.loop_of_rest = NULL if kernel is NULL else kernel.loops[step.dtype]
+    call.stream = NULL if kernel is NULL else kernel.streams[step.dtype]
+    call.reduction, call.params, call.inputs, call.dtype, call.convert = step.reduction, step.params, inputs, step.dtype, NULL
+    call.reduced, call.each, call.fetched, call.fetches, call.piece = output.reduced, False, 0, False, part.program.total
+    if kernel is NULL and step.reduction is NULL and step.dtype != output.dtype:
+        call.convert = cast(step.dtype, output.dtype)
+    for j in range(inputs + 1):
+        slot = &program.slots[slots[j]]
+        call.places[j], call.strides[j] = slots[j], cg_itemsize[slot.loop_dtype]
+        call.apart[j] = 0 if slot.number else call.strides[j] * (1 if slot.reduced else part.row)
+        if part.by_rows and (slot.dtype != slot.loop_dtype if slot.reduced or j == inputs
+                             else slot.loop_dtype != dtype_of(j, step.masks, step.dtype)):
+            return False
+        if j == inputs:
+            break
+        is_scalar = slot.number or slot.reduced and not output.reduced
+        if is_scalar and kernel is not NULL and (j == shift if shift != NONE else takes_numbers(kernel, step.dtype, inputs, numbers + 1)):
+            call.strides[j] = 0
+            call.each = call.each or not slot.number
+            numbers += 1
+        elif is_scalar and part.by_rows and (not slot.number or kernel is NULL or part.repeated_count == MAX_REPEATED):
+            return False
+        elif slot.number:
+            count = part.repeated_count
+            place = place_in(part.repeated, &part.repeated_count, slots[j])
+            part.whole[place] = not output.reduced or place < count and part.whole[place]
+            call.places[j] = MAX_SLOTS + place
+        elif blocked and not slot.padded and slot.data is not NULL:
+            place_in(part.tails, &part.tail_count, slots[j])
+        own = own and (slot.data is NULL or slot.number or j == shift)
+    call.shifted = kernel is not NULL and shift != NONE
+    call.long, call.fetches_own = blocked and not output.reduced, blocked and call.shifted
+    if part.by_rows:
+        if kernel is NULL and step.reduction is not NULL and output.dtype != step.reduction.out_dtype[step.dtype]:
+            return False
+        if call.shifted and (numbers != 1 or call.strides[shift]):
+            return False
+        if blocked and (output.reduced or part.row * cg_itemsize[step.dtype] % VECTOR) and (call.each or not own):
+            return False
+    part.in_block[slots[inputs]] = output.data is NULL or part.in_block[slots[inputs]]
+    part.call_count += 1
+    return True
+
+
+cdef int place_in(int* slots, int* count, int slot) noexcept nogil:
+    """Return the place of a slot in a list, which it is added to if it is not there."""
+    cdef int k
+    for k in range(count[0]):
+        if slots[k] == slot:
+            return k
+    slots[count[0]] = slot
+    count[0] += 1
+    return count[0] - 1
+
+
+cdef void choose_streams(Pass* part) noexcept nogil:
+    """Choose loops that write past the caches, where all blocks, or rows, begin at a vector."""
+    cdef Call* call
+    cdef intptr_t places
+    cdef int k, output
+    for k in range(part.call_count if part.stream else 0):
+        call = &part.calls[k]
+        output = call.places[call.inputs]
+        places = <intptr_t>part.program.slots[output].data | (part.row if part.by_rows else part.length) * call.strides[call.inputs]
+        if call.stream is not NULL and not call.reduced and not part.in_block[output] and not places & (block_bytes(call.dtype) - 1):
+            call.loop, call.fetches_own = call.stream, call.shifted

@@ -180,6 +180,12 @@ def check_bad_input_is_refused_on_every_rank():
     for call in (mpi.allreduce, mpi.allgatherv, mpi.iallreduce, lambda x, comm: mpi.halo_exchange(x, comm)):
         refused(ValueError, lambda call=call: call(x, comm=freed), "COMM_NULL")
         refused(TypeError, lambda call=call: call(x, comm=3), "communicator")
+    own = COMM.Dup()
+    leaf = cg.ones(2, requires_grad=True)
+    results = mpi.allreduce(leaf, comm=own), mpi.iallreduce(leaf, comm=own).wait()
+    own.Free()
+    for result in results:
+        refused(ValueError, lambda result=result: result.sum().backward(), "COMM_NULL")
     refused(ValueError, lambda: mpi.allreduce(x, "average"), "argument 'op' must be one of")
     refused(TypeError, lambda: mpi.allreduce(x, 3), "argument 'op'")
     refused(ValueError, lambda: mpi.allreduce(x, "max", reproducible=True), "for sums")

@@ -30,11 +30,15 @@ def does_not_abort():
 
 
 def after_finalize():
+    """The first call, and a backward."""
+    x = cg.ones(2, requires_grad=True)
+    y = mpi.allreduce(x)
     MPI.Finalize()
-    try:
-        mpi.allreduce(cg.ones(2))
-    except RuntimeError as error:
-        print(error, flush=True)
+    for call in (lambda: mpi.allreduce(x), y.sum().backward):
+        try:
+            call()
+        except RuntimeError as error:
+            print(error, flush=True)
 
 
 def debugged(call):

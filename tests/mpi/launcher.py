@@ -23,9 +23,9 @@ needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None or mpiexec() is None,
                                reason="needs mpi4py and mpiexec: pip install mpi4py mpich")
 
 
-def launched(ranks, *arguments, limit=LIMIT):
-    """Return the finished process of a program on some ranks."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+def launched(ranks, *arguments, limit=LIMIT, threads="1"):
+    """Return the finished process of a program on some ranks; `threads` is OMP_NUM_THREADS."""
+    environment = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
                                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
                                 "PYTHONPATH": os.pathsep.join([*sys.path[1:], str(FOLDER)])}
     return subprocess.run([mpiexec(), "-n", str(ranks), sys.executable, *map(str, arguments)], capture_output=True, text=True,

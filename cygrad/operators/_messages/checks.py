@@ -17,20 +17,23 @@ def words_for(operator: Any) -> str:
     return f"mpi.{operator.__name__}" if name is None else public_name(name)
 
 
+def check_usable(name: str, comm: Any) -> None:
+    """Refuse a communicator that was freed, and calls after MPI_Finalize; a backward may come that late, too."""
+    if mpi().Is_finalized():
+        raise RuntimeError(f"{name}(): MPI_Finalize was called, so there is no communication any more")
+    if comm == mpi().COMM_NULL:
+        raise ValueError(f"{name}(): the communicator is MPI.COMM_NULL: it was freed, or this rank is no member of it")
+
+
 def checked_communicator(operator: Any, comm: Any) -> Any:
     """Return the communicator of a call: COMM_WORLD for None; refuse objects that are none, freed ones, and calls after MPI_Finalize."""
-    library = mpi()
-    if library.Is_finalized():
-        raise RuntimeError(f"{words_for(operator)}(): MPI_Finalize was called, so there is no communication any more")
     if comm is None:
-        return library.COMM_WORLD
-    if not isinstance(comm, library.Intracomm):
-        if isinstance(comm, library.Comm) and comm == library.COMM_NULL:
-            raise ValueError(f"{words_for(operator)}(): the communicator is MPI.COMM_NULL: it was freed, or this rank is no member of it")
-        raise TypeError(f"{words_for(operator)}(): argument 'comm' must be a communicator of mpi4py within one group (MPI.Intracomm), not "
-                        f"{type(comm).__name__}")
-    if comm == library.COMM_NULL:
-        raise ValueError(f"{words_for(operator)}(): the communicator is MPI.COMM_NULL: it was freed, or this rank is no member of it")
+        comm = mpi().COMM_WORLD
+    if not isinstance(comm, mpi().Comm):
+        raise TypeError(f"{words_for(operator)}(): argument 'comm' must be a communicator of mpi4py, not {type(comm).__name__}")
+    check_usable(words_for(operator), comm)
+    if not isinstance(comm, mpi().Intracomm):
+        raise TypeError(f"{words_for(operator)}(): argument 'comm' must be a communicator within one group, not {type(comm).__name__}")
     return comm
 
 

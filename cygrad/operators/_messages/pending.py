@@ -8,6 +8,7 @@ from typing import Any
 from cygrad._core.compute.creation import empty_tensor
 from cygrad._core.operands.arrays import to_bits
 from cygrad.operators._messages.agreement import PAUSE, debug
+from cygrad.operators._messages.checks import check_usable
 from cygrad.operators._messages.library import datatype, mpi
 from cygrad.operators._messages.message import Message
 from cygrad.operators._messages.transport import check_reduction, operation_of, pieces
@@ -27,6 +28,7 @@ class Exchange:
     def start(self, input: Any, into: Any = None) -> None:
         """Start to send a tensor, and to receive: into the memory of the dense tensor `into`, if that is given."""
         message, dtype = self.message, input.dtype
+        check_usable(f"mpi.i{message.operation}", message.comm)
         check_reduction(message, dtype)
         self.result = empty_tensor(message.receives.shape, dtype) if into is None else into
         source, target, kind = to_bits(input.detach().contiguous()), to_bits(self.result), datatype(dtype)

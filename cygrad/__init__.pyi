@@ -20,6 +20,7 @@ from cygrad import cuda as cuda
 from cygrad import fft as fft
 from cygrad import func as func
 from cygrad import linalg as linalg
+from cygrad import mpi as mpi
 from cygrad import nn as nn
 from cygrad import optimize as optimize
 from cygrad import overrides as overrides

@@ -33,7 +33,7 @@ TOPICS = (
     Topic("compiler", r"compiled\w+|compiler|jit|fx|library|Script\w+|cond|while_loop",
           "operators run eagerly; large recorded results fuse by themselves"),
     Topic("distributed", r"distributed|futures?|multiprocessing",
-          "pass x.detach().numpy() to mpi4py; docs/clusters.md has threads and launchers"),
+          "cygrad.mpi has messages with gradients, by mpi4py; docs/clusters.md has threads and launchers"),
     Topic("mixed precision", r"amp|\w*autocast\w*|GradScaler", "convert with .to(dtype) where it pays"),
     Topic("GPU", r"mps|xpu|mtia|accelerator|backends|Stream|Event|\w*cudnn\w*|\w*miopen\w*|\w*mkldnn\w*|get_device_module",
           "there is one device, the CPU; cygrad.config.describe() shows it"),

@@ -64,13 +64,19 @@ def _sequence(items: list[Kind] | None) -> Kind:
     return Kind(fits, f"tuple of {items[0].words}s" if items else "tuple", items)
 
 
+def stub_of(space: str) -> Path:
+    """Return the stub of a namespace: beside its module, or in its package."""
+    place = PACKAGE.joinpath(*space.split("."))
+    return place / "__init__.pyi" if place.is_dir() else place.with_suffix(".pyi")
+
+
 @functools.cache
 def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
     """Return the functions and methods that the stubs declare, by name, and the names that types have there."""
     functions: dict[str, list[ast.FunctionDef]] = {}
     types: dict[str, ast.expr] = {}
     core = PACKAGE / "_core"
-    prefixes = {PACKAGE / f"{space.replace('.', '/')}.pyi": prefix for prefix, space in NAMESPACES.items()}
+    prefixes = {stub_of(space): prefix for prefix, space in NAMESPACES.items()}
     own = PACKAGE / "typing.py", *FACTORIES, PACKAGE / "__init__.pyi", core / "entry" / "operators.pyi"
     for path in (*own, *prefixes, *sorted(core.glob("*/*.pyi"))):
         tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])

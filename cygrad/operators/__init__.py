@@ -10,7 +10,7 @@ from cygrad.operators._written import registry
 
 # By the beginning of a declared name: an operator `linalg_xyz` is public as `cygrad.linalg.xyz`, and nowhere else.
 NAMESPACES = {"linalg_": "linalg", "fft_": "fft", "special_": "special", "signal_windows_": "signal.windows",
-              "nn_functional_": "nn.functional"}
+              "nn_functional_": "nn.functional", "mpi_": "mpi"}
 
 
 def public_name(name: str) -> str:

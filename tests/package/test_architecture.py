@@ -29,6 +29,7 @@ LAYERS = (
     ("cygrad.__main__", "cygrad.bench"),
     ("cygrad", "cygrad.config"),
     ("cygrad.utils",),
+    ("cygrad.mpi",),
     ("cygrad.optimize",),
     ("cygrad.func",),
     ("cygrad.compiling", "cygrad.checkpoint"),
@@ -334,7 +335,7 @@ def own_names():
     for path in sorted((PACKAGE / "operators").glob("*.py")):
         functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
         operators = [function for function in functions if "operator" in " ".join(map(ast.unparse, function.decorator_list))]
-        short = "|".join(re.sub("^(linalg|fft|special|signal_windows|nn_functional)_", "", function.name) for function in operators)
+        short = "|".join(re.sub("^(linalg|fft|special|signal_windows|nn_functional|mpi)_", "", function.name) for function in operators)
         for function in functions:
             keys = {id(node.slice) for node in ast.walk(function) if isinstance(node, ast.Subscript)}
             body = function.body[1:] if ast.get_docstring(function) else function.body

@@ -13,6 +13,7 @@ import pytest
 
 import cygrad as cg
 import public
+from cygrad import signatures
 from cygrad._core.entry.operator_object import name_in_messages
 from cygrad.autograd.profiler import profile
 from cygrad.operators import NAMESPACES
@@ -161,7 +162,7 @@ def declared_in_stubs():
     body = ast.parse((package / "_core/entry/operators.pyi").read_text()).body
     methods = next(node for node in reversed(body) if isinstance(node, ast.ClassDef))
     places = [(cg, ast.parse((package / "__init__.pyi").read_text())), (cg.Tensor, methods)]
-    stubs = {space: package / f"{space.replace('.', '/')}.pyi" for space in NAMESPACES.values()}
+    stubs = {space: signatures.stub_of(space) for space in NAMESPACES.values()}
     places += [(attrgetter(space)(cg), ast.parse(path.read_text())) for space, path in stubs.items()]
     for place, tree in places:
         for node in tree.body:

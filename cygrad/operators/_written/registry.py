@@ -264,6 +264,18 @@ NN_FUNCTIONAL: dict[str, str] = {
         "nn_functional_tanhshrink_ nn_functional_threshold nn_functional_threshold_",
 }
 
+MPI: dict[str, str] = {
+    "cygrad.operators.collectives":
+        "mpi_allreduce mpi_total mpi_replicate mpi_reduce mpi_reduce_scatter mpi_bcast mpi_gather mpi_allgather mpi_scatter "
+        "mpi_alltoall mpi_gatherv mpi_allgatherv mpi_scatterv mpi_alltoallv",
+    "cygrad.operators.halos":
+        "mpi_halo_exchange mpi_halo_add",
+    "cygrad.operators.pairs":
+        "mpi_sendrecv mpi_send mpi_recv",
+    "cygrad.operators.pending_messages":
+        "mpi_iallreduce mpi_isend mpi_irecv",
+}
+
 METHODS: dict[str, str] = {
     "cygrad.operators.bands":
         "_banded",
@@ -452,6 +464,8 @@ RULES: dict[str, str] = {
         "constant_pad_nd",
     "cygrad.operators.patches":
         "take_columns add_columns",
+    "cygrad.operators.pending_messages":
+        "start_message end_message",
     "cygrad.operators.polynomials":
         "gegenbauer laguerre special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v "
         "special_chebyshev_polynomial_w special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u "
@@ -481,6 +495,8 @@ RULES: dict[str, str] = {
         "split split_with_sizes unbind",
     "cygrad.operators.statistics":
         "var std var_mean std_mean",
+    "cygrad.operators.transfers":
+        "transfer taped_transfer",
     "cygrad.operators.variants":
         "cube_root",
     "cygrad.operators.vectors":
@@ -504,6 +520,8 @@ OTHERS: dict[str, str] = {
         "func vmap",
     "cygrad.linalg":
         "linalg",
+    "cygrad.mpi":
+        "mpi",
     "cygrad.nn":
         "nn",
     "cygrad.optimize":

@@ -21,10 +21,11 @@ from cygrad.operators import NAMESPACES, public_name
 from cygrad.operators._written import catalogue
 from cygrad.ops import ELEMENTWISE, Elementwise
 from cygrad.ops.dtypes import DTYPES
+from cygrad.signatures import stub_of
 
 PACKAGE = Path(__file__).resolve().parents[2]
 FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi"
-OF_NAMESPACES = {PACKAGE / f"{space.replace('.', '/')}.pyi": space for space in NAMESPACES.values()}
+OF_NAMESPACES = {stub_of(space): space for space in NAMESPACES.values()}
 PATHS = (FUNCTIONS, METHODS, *OF_NAMESPACES)
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
 NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}        # which all operators take

@@ -1,0 +1,1 @@
+"""Messages between processes: their two sides, their transposes, and the MPI calls. The families `transfers` and others record them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from types import TracebackType
@@ -13,6 +14,7 @@ from cygrad.operators._messages import agreement
 from cygrad.operators._messages.checks import checked_communicator
 from cygrad.operators._messages.library import is_running, mpi
 
+FORWARDED = 1.0             # seconds for mpiexec to show the text: text that it has not read when a rank aborts is lost
 _before: list[Any] = []     # the excepthook that was there before ours, while ours is on
 
 
@@ -43,6 +45,7 @@ def _excepthook(kind: type[BaseException], error: BaseException, trace: Tracebac
     if is_running() and mpi().COMM_WORLD.size > 1:
         print(f"cygrad.mpi: rank {mpi().COMM_WORLD.rank} ends all ranks, as it was ended by {kind.__name__}", file=sys.stderr, flush=True)
         sys.stdout.flush()
+        time.sleep(FORWARDED)
         mpi().COMM_WORLD.Abort(1)
 
 

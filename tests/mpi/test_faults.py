@@ -1,7 +1,6 @@
 """No hang without a word: ranks that fail, disagree or wait in vain end within seconds, by an error that names message and ranks."""
 
 import re
-import time
 
 import pytest
 
@@ -13,9 +12,7 @@ LIMIT = 60          # seconds in which each of them ends, on a busy machine
 
 def ended(program, ranks=2):
     """Return the process of a program that ends badly, and its text."""
-    start = time.monotonic()
     process = launched(ranks, FOLDER / "faults.py", program, limit=LIMIT)
-    assert time.monotonic() - start < LIMIT
     return process.returncode, process.stdout + process.stderr
 
 

@@ -28,6 +28,15 @@ def whole(workload: Workload, limit: float) -> Program:
     return Program(f"{workload.name}, {workload.shape(workload.size)}", workload.make, workload.size, limit)
 
 
+def captured(program: Program) -> Program:
+    """Return the measurement of a program that cygrad has captured before (`cygrad.compile`)."""
+    def make(library: Any, size: int) -> Run:
+        run = program.make(library, size)
+        return cygrad.compile(run, fullgraph=True) if library is cygrad else run
+
+    return program._replace(work=f"{program.work}, captured", make=make)
+
+
 def measured(programs: Sequence[Program], threads: int = 1) -> Iterator[Row]:
     """Yield a row for each program."""
     libraries = {"cygrad": cygrad, **peers("torch")}

@@ -150,6 +150,11 @@ def is_container_of_python(value: Any) -> bool:
     return isinstance(value, Collection) and module is not None and not is_of_user(module)
 
 
+def is_of_module(value: Any, scope: dict[str, Any]) -> bool:
+    """Say whether a value is a container that a module of Python's library keeps, such as `os.environ`."""
+    return is_container_of_python(value) and any(value is each for each in scope.values())
+
+
 def owner_of_name(kind: type, name: str) -> type | None:
     """Return the class from which a class has a name."""
     return next((base for base in kind.__mro__ if name in vars(base)), None)
@@ -163,6 +168,7 @@ class Observation:
         self.seen: set[Any] = set()             # places that are guarded
         self.codes: set[CodeType] = set()
         self.guarded_codes: set[CodeType] = set()       # of these, the user's
+        self.new: set[int] = set()              # ids of objects that the function makes: no guard may name them
         self.names: set[str] = set()
         self.objects: list[Any] = []            # whose attributes may be named; this keeps them alive
         self.known: set[int] = set()
@@ -188,13 +194,15 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time."""
         if event == "call":
             code = frame.f_code
+            if code.co_name == "__init__" and code.co_argcount:
+                self.new.add(id(frame.f_locals[code.co_varnames[0]]))
             if code not in self.codes:
                 self.codes.add(code)
                 if is_imported(frame):
                     return
                 if not is_inside(code) and not is_of_python(code):
                     self.meet(code, frame)
-                elif code.co_varnames[:1] == ("self",) and isinstance(frame.f_locals["self"], Collection):      # such as os.environ
+                elif code.co_varnames[:1] == ("self",) and is_of_module(frame.f_locals["self"], frame.f_globals):
                     self.reach(frame.f_locals["self"])
         elif event == "c_call" and argument is open and is_opened_by_user(frame):
             self.end(frame, "opens a file, which may have another content each time: give it as an argument")
@@ -229,7 +237,7 @@ class Observation:
                 module = self.follow(vars(module), name) if is_of_user(module) or not callable(data) and name in vars(module) else None
             else:
                 module = None
-        if "self" in code.co_varnames[:code.co_argcount] and code.co_name != "__init__":
+        if "self" in code.co_varnames[:code.co_argcount] and id(frame.f_locals.get("self")) not in self.new:
             self.reach(frame.f_locals.get("self"))
 
     def follow(self, scope: dict[str, Any], name: str) -> ModuleType | None:

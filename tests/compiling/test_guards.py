@@ -259,6 +259,23 @@ def test_hooks_on_a_tensor_that_code_names():
     same(leaf.grad, X * 7)
 
 
+class Pair:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+    def product(self):
+        return self.first * self.second
+
+
+def test_objects_that_the_function_makes_are_no_values_from_outside():
+    pair = collections.namedtuple("pair", "first second")
+    for make in (lambda x: Pair(x, X).product(), lambda x: pair(x, 2.0)._replace(second=3.0)):
+        compiled = captured(make)
+        for k in range(3):
+            compiled(X + k)
+        assert compiled.cache_info().hits == 2
+
+
 def test_a_method_that_is_replaced_on_the_instance():
     class Model:
         def step(self, x):

@@ -10,13 +10,11 @@ from __future__ import annotations
 import dis
 import functools
 import io
-import linecache
 import operator
 import os
 import sys
 import threading
 import weakref
-from array import array
 from collections import deque
 from collections.abc import Collection
 from contextvars import ContextVar
@@ -96,7 +94,7 @@ def names_in(code: CodeType) -> set[str]:
 def is_opened_by_user(frame: FrameType | None) -> bool:
     """Say whether a file is opened for code of the user: not by an import, nor for the lines of a warning."""
     while frame is not None and (is_inside(frame.f_code) or is_of_python(frame.f_code)):
-        if frame.f_code.co_filename == linecache.__file__:
+        if frame.f_globals.get("__name__") == "linecache":
             return False
         frame = frame.f_back
     return frame is not None and not is_imported(frame)
@@ -286,7 +284,7 @@ class Observation:
             self.names.add("attrgetter")
         for part in parts_of(value):
             self.reach(part)
-        if isinstance(value, set | frozenset | bytearray | array):
+        if isinstance(value, set | frozenset | bytearray) or type(value).__module__ == "array":      # not imported here
             self.guard_items(value, ITEM, ())
         elif isinstance(value, FunctionType):
             self.reach_function(value)

@@ -1,12 +1,11 @@
 """Guards (see guards.pxd for the contract)."""
 cimport cython
+from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 
 from cygrad._core.capture.signature cimport is_plain_value, kind_of, plain_kind
 from cygrad._core.graph.tensor cimport TensorImpl
-
-from array import array
 
 from numpy import ndarray
 
@@ -28,7 +27,7 @@ cdef object size_of(object container):
         return tuple(container)
     if isinstance(container, (set, frozenset)):
         return frozenset(container)
-    return memoryview(container).tobytes() if isinstance(container, (bytearray, array)) else len(container)
+    return memoryview(container).tobytes() if PyObject_CheckBuffer(container) else len(container)
 
 
 cdef object content_of(object values):

@@ -553,8 +553,7 @@ cdef class TensorImpl:
         """How often the memory was changed in place."""
         if self.flags & INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
-        if noted:
-            note_look("its version was asked for")
+        note_look("its version was asked for")
         return visible_version(self.storage.version)
 
     def _increment_version(self):

@@ -117,12 +117,19 @@ def _check_shape(number: int, gradient: Any, shape: Any, batched: bool) -> None:
 
 
 # ----- The two functions -----
-def _run(*arguments: Any) -> list[Any]:
+def _run(outputs: Any, weights: Any, keep_graph: bool, create_graph: bool, chosen: Any, accumulates: bool,
+         between: bool = False) -> list[Any]:
     """Run the engine: here, or where this is nested so deep that the stack could end, in a thread of its own."""
+    arguments = outputs, weights, keep_graph, create_graph, chosen, accumulates, between
     if run_depth() < _DEEPEST or sys.is_finalizing():      # no thread starts any more then
         return run_backward(*arguments)
     from cygrad.autograd.reentry import in_new_thread
     return in_new_thread(run_backward, *arguments, run_address())
+
+
+def gradients_between(outputs: tuple[Any, ...], inputs: tuple[Any, ...], weights: tuple[Any, ...], create_graph: bool) -> list[Any]:
+    """Return the gradients of outputs with respect to inputs as if none of these were computed from another; the graph is kept."""
+    return _run(outputs, weights, True, create_graph, inputs, False, True)
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,

@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-import weakref
 from collections import Counter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, share_memory
+from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, retains_grad, share_memory
 from cygrad._core.capture.guards import Guard, first_broken
 from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.autograd.derivatives import grad
+from cygrad._core.memory.sizes import Size
+from cygrad._core.memory.storage import DType
+from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
-from cygrad.compiling.observing import GRADIENT, Observation
+from cygrad.compiling.observing import GRADIENT, TENSOR, Observation, is_observed
 from cygrad.data.creation import zeros
 from cygrad.generator import stream_of
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MOST_CAPTURES = 16
-PLAIN = (int, float, complex, str, bytes, bool, type(None))
+PLAIN = (int, float, complex, str, bytes, bool, type(None), DType)
 
 
 class CacheInfo(NamedTuple):
@@ -48,6 +50,8 @@ class Entry(NamedTuple):
     differentiable: tuple[int, ...]
     memory: tuple[Any, ...]         # that tensors share, as in `shared_memory`
     draws: bool                     # random numbers perhaps, before a step that may give up
+    is_random: bool                 # it has drawn from the default generator
+    observes_backward: bool         # code outside of the package runs in the backward, which may name other values then
     others: list[Any]               # objects that the key has by identity
 
 
@@ -89,19 +93,16 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     return Compiled(model, fullgraph)
 
 
-QUIET: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
-
-
 def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function compiled, without a warning where it cannot be; the same one each time."""
+    """Return a function compiled, without a warning where it cannot be; of a `def` or lambda the same one each time."""
     if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
         return function
-    try:
-        if function not in QUIET:
-            QUIET[function] = Compiled(function, False, False)
-        return QUIET[function]
-    except TypeError:       # neither hashed nor referred to weakly
-        return function
+    if not isinstance(function, FunctionType):
+        return Compiled(function, False, False)
+    known: Compiled | None = vars(function).get("__captured__")     # it dies with the function
+    if known is None or known._function is not function:            # `functools.wraps` copies it to another one
+        known = function.__dict__["__captured__"] = Compiled(function, False, False)
+    return known
 
 
 class Compiled:
@@ -121,6 +122,10 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self._function!r}>"
+
+    def __reduce__(self) -> Any:
+        """Copy and pickle as the function: a `def` by its name; programs stay behind."""
+        return self._function.__qualname__ if isinstance(self._function, FunctionType) else (Compiled, (self._function, self._fullgraph))
 
     def cache_info(self) -> CacheInfo:
         """Return how often calls were replayed, captured, and neither."""
@@ -143,7 +148,10 @@ class Compiled:
             warned, self._warned = self._warned, False
             self(*args, **kwargs)
             self._warned = warned
-        entries = self._entries.get(signature_of(args, kwargs, [], []), ())
+        try:
+            entries = self._entries.get(signature_of(args, kwargs, [], []), ())
+        except (Uncommon, TypeError) as error:
+            return f"not captured: {error}"
         if not entries:
             return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
         names, functions, decisions, arena, residuals = entries[0].replay.described()
@@ -177,7 +185,7 @@ class Compiled:
                     return self._replay(entry, inputs, args, kwargs)
                 except GaveUp:      # another way through the function
                     continue
-        if key in self._refused:
+        if key in self._refused or len(self._refused) >= MOST_CAPTURES or is_observed() and not self._fullgraph:
             return self._run(args, kwargs)
         if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
             self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
@@ -192,10 +200,10 @@ class Compiled:
 
     # ----- Replays -----
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any) -> Any:
-        stream = stream_of(None, None).bit_generator if entry.draws else None
+        stream = stream_of(None, None).bit_generator if entry.draws or entry.is_random and entry.differentiable else None
         state: Any = stream.state if stream else None
         try:
-            results = replayed(entry.replay, inputs, entry.differentiable, Rerun(self._function, args, kwargs, entry))
+            results = replayed(entry.replay, inputs, entry.differentiable, Rerun(self, args, kwargs, entry, state))
         except BaseException:
             if stream:
                 stream.state = state
@@ -224,19 +232,44 @@ class Compiled:
 class Rerun:
     """Computes the gradients of a call from the function itself: where they are differentiated again, or some results have none."""
 
-    def __init__(self, function: Any, args: Any, kwargs: Any, entry: Entry) -> None:
-        self.function, self.args, self.kwargs, self.entry = function, args, kwargs, entry
+    def __init__(self, owner: Compiled, args: Any, kwargs: Any, entry: Entry, state: Any) -> None:
+        self.owner, self.args, self.kwargs, self.entry, self.state = owner, args, kwargs, entry, state
+
+    def allows_backward(self, inputs: Sequence[Any]) -> bool:
+        """Return True; RuntimeError where the backward would run code that names another value now."""
+        if self.entry.observes_backward:
+            self.check_values(inputs)
+        return True
+
+    def check_values(self, inputs: Sequence[Any]) -> None:
+        """RuntimeError if a value outside of the function has changed since the call."""
+        current = list(inputs[:self.entry.argument_count])
+        broken = first_broken([guard for guard in self.entry.guards if guard.source != GRADIENT], current)
+        if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
+            name = "a tensor that its code names" if broken is None else repr(broken)
+            raise RuntimeError(f"compile(): {name} was changed between a call of {self.owner._name()} and its backward, which needs it")
 
     def __call__(self, inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         """Return the gradients of the inputs that have one."""
-        with enable_grad():
-            results: list[Any] = []
-            take_apart(self.function(*self.args, **self.kwargs), results)
-            pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)
-                     if gradient is not None]
-            leaves = [inputs[number] for number in self.entry.differentiable]
-            return list(grad([result for result, _ in pairs], leaves, [gradient for _, gradient in pairs], create_graph=create_graph,
-                             allow_unused=True))
+        if self.entry.replay.written or self.entry.gradients:
+            raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
+                               "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
+        self.check_values(inputs)
+        stream = stream_of(None, None).bit_generator if self.state else None
+        now: Any = stream.state if stream else None
+        try:
+            if stream:
+                stream.state = self.state
+            with enable_grad():
+                results: list[Any] = []
+                take_apart(self.owner._function(*self.args, **self.kwargs), results)
+                pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)
+                         if gradient is not None]
+                outputs, weights = zip(*pairs, strict=True)
+                return gradients_between(outputs, tuple(inputs[number] for number in self.entry.differentiable), weights, create_graph)
+        finally:
+            if stream:
+                stream.state = now
 
 
 # ----- Captures -----
@@ -249,38 +282,41 @@ class Capture:
     def run(self) -> Any:
         owner = self.owner
         notes, observation = Notes(), Observation(owner._function, self.others)
+        stream = stream_of(None, None).bit_generator
+        before = stream.state
+        with observation, notes:
+            value = owner._function(*self.args, **self.kwargs)
+        owner._misses += 1
         try:
-            with observation, notes:
-                value = owner._function(*self.args, **self.kwargs)
-            owner._misses += 1
-            entry = self.entry(notes, observation, value)
+            entry = self.entry(notes, observation, value, before != stream.state)
             owner._entries.setdefault(self.key, []).insert(0, entry)
         except Uncapturable as error:
             owner._refuse(self.key, str(error))
+        except MemoryError:     # for the program; the function has had enough
+            pass
         return value
 
-    def entry(self, notes: Notes, observation: Observation, value: Any) -> Entry:
+    def entry(self, notes: Notes, observation: Observation, value: Any, is_random: bool) -> Entry:
         """Return the program of the notes; Uncapturable where they are none."""
         if observation.impure:
             raise Uncapturable(observation.impure)
         check_looks(notes)
-        if signature_of(self.args, self.kwargs, [], []) != self.key:
-            raise Uncapturable("it changes an argument itself, not the values of a tensor: return the new value")
+        self.check_arguments()
         inputs = self.tensors.copy()
-        broken = first_broken(observation.guards, inputs)
-        if broken is not None:
-            raise Uncapturable(f"it changes {broken!r}, which is outside of it: return the value instead")
+        check_guards(observation, inputs)
         changed = notes.changed_gradients()
-        guards = observation.guards.copy()
         results: list[Any] = []
         template = take_apart(value, results)
+        if any(map(retains_grad, results)):
+            raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
         gradients: list[tuple[int, int | None]] = []
+        of_gradients: list[Any] = []
         numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
         for tensor, before in changed:
             number = numbers.get(id(tensor))
             if number is None:
-                raise Uncapturable("it changes the .grad of a tensor that is neither an argument nor found by a name")
-            guards.append(Guard(GRADIENT, number, "grad", before))
+                raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
+            of_gradients.append(Guard(GRADIENT, number, "grad", before))
             if before is not None:
                 inputs.append(before)
             if tensor.grad is not before:
@@ -290,7 +326,7 @@ class Capture:
         differentiable: tuple[int, ...] = ()
         weights: list[Any] = []
         back: list[Any] = []
-        split = len(notes)
+        split, codes = len(notes), len(observation.guarded_codes)
         recorded = recorded_results(results, inputs)
         if any(result.is_leaf for result in recorded) or share_memory(results):
             raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
@@ -298,14 +334,47 @@ class Capture:
         if recorded:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
             weights = [zeros(result.shape, dtype=result.dtype) for result in recorded]
-            with notes:
-                back = list(grad(recorded, [inputs[number] for number in differentiable], weights, retain_graph=True, allow_unused=True))
-            check_looks(notes)
+            back = self.gradients(notes, observation, recorded, [inputs[number] for number in differentiable], weights)
         replay = Replay(notes, inputs, results, split, weights, back)
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
-        return Entry(replay, guards, len(self.tensors), template, gradients, differentiable, shared_memory(inputs),
-                     replay.fails_after_call, self.others)
+        return Entry(replay, observation.guards + of_gradients, len(self.tensors), template, gradients, differentiable,
+                     shared_memory(inputs), replay.fails_after_call, is_random, len(observation.guarded_codes) > codes, self.others)
+
+    def check_arguments(self) -> None:
+        """Refuse a function that has changed its arguments, but for the values of tensors."""
+        try:
+            same = signature_of(self.args, self.kwargs, [], []) == self.key
+        except Uncommon:
+            same = False
+        if not same:
+            raise Uncapturable("it changes an argument itself, not the values of a tensor, or a mode: return the new value")
+
+    def gradients(self, notes: Notes, observation: Observation, recorded: list[Any], inputs: list[Any], weights: list[Any]) -> list[Any]:
+        """Return the gradients of results, and note how they are computed."""
+        known, gradients = len(observation.guards), len(notes.changed_gradients())
+        try:
+            with observation, notes:
+                back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
+        except MemoryError:
+            raise
+        except Exception as error:      # which the backward will raise again
+            raise Uncapturable(f"its backward raises {type(error).__name__}: {error}") from error
+        if observation.impure:
+            raise Uncapturable(observation.impure)
+        check_looks(notes)
+        self.check_arguments()
+        check_guards(observation, self.tensors.copy())
+        if len(notes.changed_gradients()) > gradients or any(guard.role == TENSOR for guard in observation.guards[known:]):
+            raise Uncapturable("its backward uses tensors, or their gradients, that it does not use itself: give them as arguments")
+        return back
+
+
+def check_guards(observation: Observation, inputs: list[Any]) -> None:
+    """Refuse a function that has changed a value which its code names; the tensors among these values are appended to `inputs`."""
+    broken = first_broken(observation.guards, inputs)
+    if broken is not None:
+        raise Uncapturable(f"it changes {broken!r}, which is outside of it: return the value instead")
 
 
 def check_looks(notes: Notes) -> None:
@@ -327,7 +396,7 @@ def take_apart(value: Any, tensors: list[Any]) -> Any:
         return Place(len(tensors) - 1)
     if isinstance(value, PLAIN):
         return value
-    if isinstance(value, tuple | list):
+    if type(value) in (tuple, list, Size) or isinstance(value, tuple) and hasattr(value, "_fields"):
         items = [take_apart(item, tensors) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if type(value) is dict:

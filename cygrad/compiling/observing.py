@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import dis
 import functools
+import io
+import operator
 import os
 import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Collection
+from contextvars import ContextVar
 from pathlib import Path
-from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cygrad._core.capture.guards import Guard
 from cygrad._core.capture.replay import Uncapturable
+from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 
 if TYPE_CHECKING:
@@ -32,6 +40,8 @@ LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages th
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
 FILES = {"posix", "nt", "io", "_io"}        # which Python's own modules look into, too
 KEY, ITEM, CELL, ATTRIBUTE, CLASS_KEY, SIZE, GRADIENT = range(7)
+TENSOR = 3      # the role of a guard
+LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 MOST_GUARDS = 20_000
 OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.generic, CodeType, BuiltinFunctionType, BuiltinMethodType,
           TensorImpl, np.ufunc)
@@ -65,10 +75,87 @@ def is_of_user(module: ModuleType) -> bool:
     return not file.startswith(INSIDE) and ("site-packages" in file or not file.startswith(LIBRARY))
 
 
+def is_observed() -> bool:
+    """Say whether a profiler or a debugger runs in this thread, in whose place no observation can be."""
+    return sys.getprofile() is not None or sys.gettrace() is not None
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Return the names that code uses, and its strings that may be names."""
+    names, constants = {*code.co_names, code.co_name}, [*code.co_consts]
+    for constant in constants:
+        if isinstance(constant, str) and constant.isidentifier():
+            names.add(constant)
+        elif isinstance(constant, tuple | frozenset):
+            constants += constant
+    return names
+
+
+def is_opened_by_user(frame: FrameType | None) -> bool:
+    """Say whether a file is opened for code of the user: not by an import, nor for the lines of a warning."""
+    while frame is not None and (is_inside(frame.f_code) or is_of_python(frame.f_code)):
+        if frame.f_globals.get("__name__") == "linecache":
+            return False
+        frame = frame.f_back
+    return frame is not None and not is_imported(frame)
+
+
+def changes_unseen(value: Any) -> str | None:
+    """Say why a value may be another one at each call, where no guard sees that."""
+    if draws_numbers(value):
+        return "draws NumPy's random numbers"
+    if isinstance(value, ContextVar | threading.local):
+        return "has another value in each thread or context"
+    step = getattr(type(value), "__next__", None)
+    if step is not None and not isinstance(step, FunctionType) and not isinstance(value, io.IOBase):
+        return "is an iterator, which has another item each time"
+    return None
+
+
+def parts_of(value: Any) -> Iterable[Any]:
+    """Return the objects that code reaches by another one without naming them."""
+    if isinstance(value, MethodType):
+        return value.__func__, value.__self__
+    if isinstance(value, functools.partial):
+        return value.func, value.args, value.keywords
+    if isinstance(value, staticmethod | classmethod):
+        return (value.__func__,)
+    if isinstance(value, property):
+        return (value.fget,)
+    if isinstance(value, functools.cached_property):
+        return (value.func,)
+    if isinstance(value, weakref.ReferenceType):
+        return (value(),)
+    if isinstance(value, set | frozenset):
+        return value
+    if isinstance(value, FunctionType) and is_inside(value.__code__):       # a transform: its cells keep functions, and do not change
+        return [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
+    attributes = getattr(value, "__dict__", None)
+    if str(type(value).__module__).startswith("cygrad.") and isinstance(attributes, dict):
+        return [each for each in attributes.values() if callable(each)]
+    return (attributes["__wrapped__"],) if isinstance(attributes, dict) and "__wrapped__" in attributes else ()
+
+
 def draws_numbers(value: Any) -> bool:
     """Say whether a value is NumPy's module of random numbers, or something of it."""
     module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return str(module).startswith("numpy.random") or str(type(value).__module__).startswith("numpy.random")
+
+
+def is_container_of_python(value: Any) -> bool:
+    """Say whether a value is of a container class that Python's library has written in Python: its attributes are its items."""
+    module = sys.modules.get(type(value).__module__)
+    return isinstance(value, Collection) and module is not None and not is_of_user(module)
+
+
+def is_of_module(value: Any, scope: dict[str, Any]) -> bool:
+    """Say whether a value is a container that a module of Python's library keeps, such as `os.environ`."""
+    return is_container_of_python(value) and any(value is each for each in scope.values())
+
+
+def owner_of_name(kind: type, name: str) -> type | None:
+    """Return the class from which a class has a name."""
+    return next((base for base in kind.__mro__ if name in vars(base)), None)
 
 
 class Observation:
@@ -78,6 +165,8 @@ class Observation:
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.codes: set[CodeType] = set()
+        self.guarded_codes: set[CodeType] = set()       # of these, the user's
+        self.new: set[int] = set()              # ids of objects that the function makes: no guard may name them
         self.names: set[str] = set()
         self.objects: list[Any] = []            # whose attributes may be named; this keeps them alive
         self.known: set[int] = set()
@@ -85,25 +174,36 @@ class Observation:
         self.roots = [function, *values]
 
     def __enter__(self) -> Observation:
-        if sys.getprofile() is not None or sys.gettrace() is not None:
-            raise Uncapturable("a profiler or a debugger is running")
+        self.is_watching = not is_observed()
+        if not self.is_watching:
+            self.impure = "a profiler or a debugger is running"
+            return self
         for root in self.roots:
             self.reach(root)
         sys.setprofile(self.hook)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.setprofile(None)
+        if self.is_watching:
+            sys.setprofile(None)
 
     # ----- While the function runs -----
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
         """Meet new code before it runs, and calls that are not the same each time."""
         if event == "call":
             code = frame.f_code
+            if code.co_name == "__init__" and code.co_argcount:
+                self.new.add(id(frame.f_locals[code.co_varnames[0]]))
             if code not in self.codes:
                 self.codes.add(code)
-                if not is_inside(code) and not is_of_python(code) and not is_imported(frame):
+                if is_imported(frame):
+                    return
+                if not is_inside(code) and not is_of_python(code):
                     self.meet(code, frame)
+                elif code.co_varnames[:1] == ("self",) and is_of_module(frame.f_locals["self"], frame.f_globals):
+                    self.reach(frame.f_locals["self"])
+        elif event == "c_call" and argument is open and is_opened_by_user(frame):
+            self.end(frame, "opens a file, which may have another content each time: give it as an argument")
         elif event == "c_call" and self.impure is None and not is_inside(frame.f_code):
             owner = getattr(argument, "__self__", None)
             module = getattr(argument, "__module__", None) or type(owner).__module__
@@ -114,7 +214,8 @@ class Observation:
 
     def meet(self, code: CodeType, frame: FrameType) -> None:
         """Guard the values that new code can name."""
-        names = {*code.co_names, code.co_name} - self.names
+        self.guarded_codes.add(code)
+        names = names_in(code) - self.names
         self.names |= names
         for each in list(self.objects):
             self.reach_attributes(each, names)
@@ -124,22 +225,24 @@ class Observation:
             if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.end(frame, f"assigns the global {name}: return the value instead")
             elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                if name == "globals":
+                    self.end(frame, "uses globals(): name the global, or give it as an argument")
                 module = self.follow(frame.f_globals, name)
             elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
                 if name == "random" and module is np:
                     self.end(frame, "uses np.random: give its numbers as an argument")
-                module = self.follow(vars(module), name) if is_of_user(module) else None
+                data = vars(module).get(name)
+                module = self.follow(vars(module), name) if is_of_user(module) or not callable(data) and name in vars(module) else None
             else:
                 module = None
-        if "self" in code.co_varnames[:code.co_argcount] and code.co_name != "__init__":
+        if "self" in code.co_varnames[:code.co_argcount] and id(frame.f_locals.get("self")) not in self.new:
             self.reach(frame.f_locals.get("self"))
 
     def follow(self, scope: dict[str, Any], name: str) -> ModuleType | None:
         """Guard a name in a module, and return its value if that is a module, too."""
-        if name not in scope:
-            return None
         self.guard(KEY, scope, name)
-        return scope[name] if isinstance(scope[name], ModuleType) else None
+        value = scope.get(name)
+        return value if isinstance(value, ModuleType) else None
 
     def end(self, frame: FrameType, reason: str) -> None:
         """Note a reason why a replay would differ, if it is the first one."""
@@ -155,11 +258,16 @@ class Observation:
             self.impure = self.impure or f"its code can name more than {MOST_GUARDS} values outside of it: give them as arguments"
             return
         self.seen.add(place)
-        guard = Guard(source, holder, name)
+        try:
+            guard = Guard(source, holder, name)
+        except (Uncapturable, Uncommon) as error:       # here it would be one of the function
+            self.impure = self.impure or str(error)
+            return
         self.guards.append(guard)
         value = guard.value_now()
-        if draws_numbers(value):
-            self.impure = self.impure or f"its code names {guard!r}, which draws NumPy's random numbers: give them as an argument"
+        reason = changes_unseen(value)
+        if reason:
+            self.impure = self.impure or f"its code names {guard!r}, which {reason}: give the result as an argument"
         if value is not None and not (source == KEY and isinstance(value, ModuleType)):
             self.reach(value)
 
@@ -169,18 +277,23 @@ class Observation:
             return
         self.known.add(id(value))
         self.objects.append(value)
-        if isinstance(value, MethodType):
-            self.reach(value.__func__)
-            self.reach(value.__self__)
-        elif isinstance(value, functools.partial):
-            for part in (value.func, value.args, value.keywords):
-                self.reach(part)
+        reason = changes_unseen(value)
+        if reason:
+            self.impure = self.impure or f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument"
+        if isinstance(value, operator.attrgetter):
+            self.names.add("attrgetter")
+        for part in parts_of(value):
+            self.reach(part)
+        if isinstance(value, set | frozenset | bytearray) or type(value).__module__ == "array":      # not imported here
+            self.guard_items(value, ITEM, ())
         elif isinstance(value, FunctionType):
             self.reach_function(value)
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, list | tuple | deque):
             self.guard_items(value, ITEM, range(len(value)))
+            self.reach_attributes(value, self.names)
         elif isinstance(value, dict):
-            self.guard_items(value, KEY, [key for key in value if isinstance(key, str | int | float | tuple)])
+            self.guard_items(value, KEY, [*value])
+            self.reach_attributes(value, self.names)
         else:
             self.reach_attributes(value, self.names)
 
@@ -194,6 +307,7 @@ class Observation:
         """Guard the cells and the defaults of a function."""
         if is_inside(function.__code__):
             return
+        self.guard(ATTRIBUTE, function, "__code__")
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self.guard(CELL, cell, name)
         if function.__defaults__:
@@ -204,26 +318,34 @@ class Observation:
 
     def reach_attributes(self, value: Any, names: Iterable[str]) -> None:
         """Guard the attributes of an object that code may name."""
-        if isinstance(value, list | tuple | dict | MethodType):
-            return
         if isinstance(value, FunctionType):
             for name in names if not is_inside(value.__code__) else ():
                 self.guard(KEY, value.__dict__, name)
             return
         if isinstance(value, ModuleType):
             for name in names if is_of_user(value) else ():
-                self.follow(vars(value), name)
+                self.reach(self.follow(vars(value), name))
             return
         kind = value if isinstance(value, type) else type(value)
         if str(kind.__module__).partition(".")[0] in ("cygrad", "numpy", "builtins"):
             return
+        attributes = getattr(value, "__dict__", None)
+        if not isinstance(value, type):
+            self.guard(ATTRIBUTE, value, "__class__")
+            if isinstance(attributes, dict) and (self.names & LOOKUPS or is_container_of_python(value)):
+                names = {*names, *attributes}
         for name in names:
-            owner = next((base for base in kind.__mro__ if name in vars(base)), None)
-            inside = getattr(value, "__dict__", None)
-            if not isinstance(value, type) and isinstance(inside, dict) and (name in inside or owner is None or
-                                                                             not hasattr(vars(owner)[name], "__set__")):
-                self.guard(KEY, inside, name)
-            if owner is not None and owner is not object:
-                self.guard(CLASS_KEY, owner, name)
-                if hasattr(vars(owner)[name], "__set__") and type(vars(owner)[name]).__name__ == "member_descriptor":
-                    self.guard(ATTRIBUTE, value, name)
+            owner = owner_of_name(kind, name)
+            if isinstance(value, type):
+                self.guard_class(type(value), owner_of_name(type(value), name), name)
+            elif isinstance(attributes, dict) and (name in attributes or owner is None or not hasattr(vars(owner)[name], "__set__")):
+                self.guard(KEY, attributes, name)
+            self.guard_class(kind, owner, name)
+            if owner is not None and type(vars(owner)[name]).__name__ == "member_descriptor":
+                self.guard(ATTRIBUTE, value, name)
+
+    def guard_class(self, kind: type, owner: type | None, name: str) -> None:
+        """Guard a name of a class, which it has from `owner`: no class before may have it later."""
+        if owner is not None and owner not in (object, type):
+            for base in kind.__mro__[:kind.__mro__.index(owner) + 1]:
+                self.guard(CLASS_KEY, base, name)

@@ -123,3 +123,138 @@ def test_user_functions():
     for k in range(3):
         x = (X + k).requires_grad_()
         same(grad(compiled(x), x)[0], 3 * (X + k) * (X + k))
+
+
+# ----- Inputs that depend on each other -----
+DEPENDENT = {
+    "view and base": lambda f, x: f(x, x[:2].sum()),
+    "computed from another": lambda f, x: f(x, x.exp().sum()),
+    "the same twice": lambda f, x: f(x, x),
+    "the same memory": lambda f, x: f(x, x.detach().requires_grad_()),
+}
+
+
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_inputs_that_depend_on_each_other(name):
+    def product(x, y):
+        return (x * y * 2).sum()
+
+    compiled = captured(product)
+    compiled(X.clone().requires_grad_(), X.clone().requires_grad_())
+    for other in ("the same twice", name, name):
+        ours, theirs = X.clone().requires_grad_(), X.clone().requires_grad_()
+        DEPENDENT[other](compiled, ours).backward()
+        DEPENDENT[other](product, theirs).backward()
+        same(ours.grad, theirs.grad)
+
+
+def test_a_recurrent_step():
+    def step(state):
+        return (state * weight).tanh()
+
+    def trained(function):
+        state = X
+        for _ in range(4):
+            state = function(state)
+        return grad(state.sum(), weight)[0]
+
+    weight = X.clone().requires_grad_()
+    same(trained(captured(step)), trained(step))
+
+
+# ----- Gradients that the program does not compute -----
+def test_jacobians_of_replays():
+    compiled = captured(lambda x: x ** 3)
+    for k in range(3):
+        same(func.jacrev(compiled)(X + k), func.jacrev(lambda x: x ** 3)(X + k))
+
+
+def test_random_numbers_are_drawn_again_for_some_results():
+    compiled = captured(lambda x: (x * cg.rand(3, dtype=cg.float64), x * 2))
+    for _ in range(3):
+        x = cg.ones(3, dtype=cg.float64, requires_grad=True)
+        noise = compiled(x)[0]
+        same(grad(noise.sum(), x)[0], noise)
+
+
+def test_values_that_change_before_the_backward():
+    settings = {"rate": 2.0}
+    compiled = captured(lambda x: (x ** 3 * settings["rate"]).sum())
+    x = X.clone().requires_grad_()
+    compiled(x)
+    loss = compiled(x)
+    settings["rate"] = 5.0
+    with pytest.raises(RuntimeError, match="rate was changed between a call of .* and its backward"):
+        grad(loss, x, create_graph=True)
+    same(grad(loss, x)[0], 6 * X ** 2)
+
+
+def test_a_function_with_writes_is_not_run_again():
+    state = X.clone()
+
+    def counted(x):
+        state.add_(1)
+        return (x ** 3).sum()
+
+    compiled = captured(counted)
+    x = X.clone().requires_grad_()
+    compiled(x)
+    loss, before = compiled(x), state.tolist()
+    with pytest.raises(RuntimeError, match="changes tensors from outside in place"):
+        grad(loss, x, create_graph=True)
+    assert state.tolist() == before
+    same(grad(loss, x)[0], 3 * X ** 2)
+
+
+class Scaled(cg.autograd.Function):
+    """A function whose backward reads `rate`, and decides by its gradient."""
+
+    rate = 3.0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * Scaled.rate if g.sum() > 0 else g * 5
+
+
+def test_decisions_and_values_of_a_backward():
+    compiled = captured(lambda x: Scaled.apply(x).sum())
+    for sign, rate, expected in ((1, 3.0, 3), (-1, 3.0, -5), (1, 3.0, 3), (1, 4.0, 4), (1, 3.0, 3)):
+        Scaled.rate = rate
+        x = X.clone().requires_grad_()
+        assert grad(compiled(x) * sign, x)[0].tolist() == [expected] * 3
+    loss = compiled(x)
+    Scaled.rate = 9.0
+    with pytest.raises(RuntimeError, match="rate was changed between"):
+        grad(loss, x)
+    Scaled.rate = 3.0
+
+
+class Failing(cg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        raise ValueError("no gradient")
+
+
+def saved_and_changed(x, w):
+    loss = (x * w).sum()
+    w.add_(1)
+    return loss
+
+
+@pytest.mark.parametrize("function", [lambda x, w: Failing.apply(x).sum(), saved_and_changed], ids=["user's", "in place"])
+def test_errors_of_a_backward_are_raised_by_the_backward(function):
+    compiled = cg.compile(function)
+    x, w = X.clone().requires_grad_(), X.clone()
+    with pytest.warns(RuntimeWarning, match="its backward raises"):
+        first = compiled(x, w)
+    for loss in (first, compiled(x, w)):
+        with pytest.raises((ValueError, RuntimeError), match="no gradient|inplace operation"):
+            loss.backward()

@@ -1,6 +1,9 @@
 """`cygrad.compile`: calls, decisions by values, changes of memory from outside, and calls that give up."""
 
+import copy
 import itertools
+import pickle
+import signal
 import threading
 
 import numpy as np
@@ -323,6 +326,85 @@ def test_failing_allocations_change_nothing():
             break
         assert live_bytes() == before
     assert n > 1 and results is not None
+
+
+def test_failing_copies_of_constants_change_nothing():
+    state = cg.zeros(300, dtype=cg.float64)
+    compiled = captured(lambda x: (state.add_(x).sum(), cg.tensor([1., 2., 3.])))
+    x = cg.ones(300, dtype=cg.float64)
+    compiled(x)
+    for n in itertools.count(1):
+        values = state.tolist()
+        with fail_alloc(n) as failure:
+            try:
+                compiled(x)
+            except MemoryError:
+                assert state.tolist() == values
+        if not failure.fired:
+            break
+    assert n > 1
+
+
+def test_an_interrupt_changes_nothing():
+    state = cg.zeros(3, dtype=cg.float64)
+
+    def long(x):
+        state.add_(1)
+        for _ in range(6000):
+            x = (x * 1.01).sin()
+        return x
+
+    compiled = captured(long)
+    x = cg.ones(20_000)
+    compiled(x)
+
+    def stop(*_):
+        raise InterruptedError("stopped")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.002)
+    try:
+        with pytest.raises(InterruptedError):
+            while True:
+                called = state.tolist()
+                compiled(x)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert state.tolist() in (called, [count + 1 for count in called])     # all of a call, or nothing
+    assert state[0] == state[1] == state[2]
+
+
+# ----- Copies -----
+@cg.compile
+def doubled(x):
+    return x * 2
+
+
+def test_copies_and_pickles():
+    class Model:
+        def __init__(self):
+            self.rate = 2.0
+            self.step = cg.compile(self.scaled)
+
+        def scaled(self, x):
+            return x * self.rate
+
+    doubled(X)
+    assert copy.deepcopy(doubled) is doubled and pickle.loads(pickle.dumps(doubled)) is doubled
+    model = Model()
+    model.step(X)
+    other = copy.deepcopy(model)
+    other.rate = 5.0
+    assert other.step(X).tolist() == [5, -10, 15] and model.step(X).tolist() == [2, -4, 6]
+
+
+def test_results_without_elements_and_dtypes():
+    compiled = cg.compile(lambda x: (x.sin() * x, x.dtype))
+    for _ in range(2):
+        result, dtype = compiled(cg.ones(0, dtype=cg.float64))
+        assert result.shape == (0,) and dtype == cg.float64
+    assert compiled.cache_info().hits == 1
 
 
 # ----- Threads -----

@@ -1,18 +1,29 @@
 """Values outside of a captured function that its code can name, and functions that no program repeats."""
 
+import collections
+import contextvars
 import dataclasses
 import functools
+import itertools
+import operator
+import os
+import pathlib
 import random
+import sys
+import threading
 import time
 import types
+import weakref
+from array import array
 
 import numpy as np
 import pytest
 
 import cygrad as cg
 from capturing import X, captured, refusal, same
+from cygrad import func
 
-SCALE, TABLE, WEIGHT, ARRAY = 2.0, {"rate": [1.0, 2.0]}, X.clone(), np.array([2.0])
+SCALE, TABLE, WEIGHT, ARRAY, LEAF = 2.0, {"rate": [1.0, 2.0]}, X.clone(), np.array([2.0]), X.clone().requires_grad_()
 
 
 @dataclasses.dataclass
@@ -76,6 +87,67 @@ def closure():
     return scaled, change
 
 
+class Base:
+    rate = 2.0
+
+
+class Derived(Base):
+    pass
+
+
+class Meta(type):
+    rate = 2.0
+
+
+class OfMeta(metaclass=Meta):
+    pass
+
+
+class Faster(Settings):
+    rate = property(lambda self: self.__dict__["rate"] * 2.0)
+
+
+def of_cell(decorate):
+    """Return a function that calls a decorated one, which reads a cell, and a function that changes the cell."""
+    scaled, change = closure()
+    inner = decorate(scaled)
+    return lambda x: inner(x), change
+
+
+def of_container(container, read, change):
+    return lambda x: x * read(container), lambda value: change(container, value)
+
+
+def refill(elements, value):
+    elements.clear()
+    elements.add(value)
+
+
+class WithStatic:
+    @staticmethod
+    def scaled(x, factor=2.0):
+        return x * factor
+
+
+def cached_rate():
+    settings = Settings()
+
+    @functools.lru_cache
+    def rate():
+        return settings.rate
+
+    def change(value):
+        settings.rate = value
+        rate.cache_clear()
+
+    return lambda x: x * rate(), change
+
+
+GETTER, REFERENCE, INNER = operator.attrgetter("rate"), weakref.ref(SETTINGS), types.ModuleType("inner_module")
+MODULE.inner = INNER
+INNER.rate = 2.0
+os.environ["CYGRAD_TEST_RATE"] = "2.0"
+
 CHANGES = {
     "global": (lambda x: x * SCALE, lambda value: globals().__setitem__("SCALE", value)),
     "list in a dict": (lambda x: x * TABLE["rate"][1], lambda value: TABLE["rate"].__setitem__(1, value)),
@@ -89,6 +161,32 @@ CHANGES = {
     "attribute of a function": (with_attribute, lambda value: setattr(with_attribute, "rate", value)),
     "cell": closure(),
     "array": (lambda x: x * ARRAY[0], lambda value: ARRAY.__setitem__(0, value)),
+    "key None": of_container({None: 2.0}, operator.itemgetter(None), lambda table, value: table.__setitem__(None, value)),
+    "key of bytes": of_container({b"a": 2.0}, operator.itemgetter(b"a"), lambda table, value: table.__setitem__(b"a", value)),
+    "set": of_container({2.0}, sum, refill),
+    "deque": of_container(collections.deque([2.0]), lambda items: items[0], lambda items, value: items.__setitem__(0, value)),
+    "bytes": of_container(bytearray(b"2"), lambda items: items[0], lambda items, value: items.__setitem__(0, int(value))),
+    "array of Python": of_container(array("d", [2.0]), lambda items: items[0], lambda items, value: items.__setitem__(0, value)),
+    "UserDict": of_container(collections.UserDict(a=2.0), lambda table: table["a"], lambda table, value: table.update(a=value)),
+    "ChainMap": of_container(collections.ChainMap({"a": 2.0}), lambda table: table["a"], lambda table, value: table.update(a=value)),
+    "environment": (lambda x: x * float(os.environ["CYGRAD_TEST_RATE"]), lambda value: os.environ.update(CYGRAD_TEST_RATE=str(value))),
+    "getenv": (lambda x: x * float(os.getenv("CYGRAD_TEST_RATE")), lambda value: os.environ.update(CYGRAD_TEST_RATE=str(value))),
+    "getattr": (lambda x: x * getattr(SETTINGS, "ra" + "te"[:2]), lambda value: setattr(SETTINGS, "rate", value)),
+    "vars": (lambda x: x * vars(SETTINGS)["rate"], lambda value: setattr(SETTINGS, "rate", value)),
+    "attrgetter": (lambda x: x * GETTER(SETTINGS), lambda value: setattr(SETTINGS, "rate", value)),
+    "weak reference": (lambda x: x * REFERENCE().rate, lambda value: setattr(SETTINGS, "rate", value)),
+    "derived class": (lambda x: x * Derived.rate, lambda value: setattr(Derived, "rate", value)),
+    "metaclass": (lambda x: x * OfMeta.rate, lambda value: setattr(Meta, "rate", value)),
+    "class of an object": (lambda x: x * SETTINGS.rate, lambda value: setattr(SETTINGS, "__class__", Faster if value == 5 else Settings)),
+    "code": (lambda x: helper(x), lambda value: setattr(helper, "__code__", eval(f"lambda x, factor=1: x * {value}").__code__)),
+    "shadowed built-in": (lambda x: x * abs(-2.0), lambda value: globals().__setitem__("abs", lambda _: value)),
+    "module in a module": (lambda x: x * MODULE.inner.rate, lambda value: setattr(INNER, "rate", value)),
+    "default of a static method": (lambda x: WithStatic.scaled(x), lambda value: setattr(WithStatic.scaled, "__defaults__", (value,))),
+    "cell of a compiled function": of_cell(cg.compile),
+    "cell below a transform": of_cell(func.vmap),
+    "cell below a decorator": of_cell(lambda function: functools.wraps(function)(lambda x: function(x))),
+    "cached function": cached_rate(),
+    "gradient": (lambda x: x if LEAF.grad is None else x * LEAF.grad[0], lambda value: setattr(LEAF, "grad", X * value)),
     "tensor in place": (lambda x: x * WEIGHT, lambda value: WEIGHT.fill_(value)),
     "tensor": (lambda x: x * WEIGHT, lambda value: globals().__setitem__("WEIGHT", cg.full((3,), value, dtype=cg.float64))),
     "tensor of another kind": (lambda x: x * WEIGHT, lambda value: globals().__setitem__("WEIGHT", cg.tensor(value))),
@@ -104,6 +202,78 @@ def test_values_that_code_names_are_guarded(name):
         for _ in range(2):
             same(compiled(X), function(X))
     change(2.0)
+    globals().pop("abs", None)
+
+
+def test_a_name_that_is_defined_later():
+    def scaled(x):
+        try:
+            return x * LATER
+        except NameError:
+            return x
+
+    compiled = captured(scaled)
+    same(compiled(X), X)
+    globals()["LATER"] = 5.0
+    same(compiled(X), X * 5)
+    del globals()["LATER"]
+    same(compiled(X), X)
+
+
+def test_containers_and_objects_among_the_arguments():
+    compiled = captured(lambda x, factors: x * sum(factors))
+    factors = {2.0}
+    same(compiled(X, factors), X * 2)
+    refill(factors, 5.0)
+    same(compiled(X, factors), X * 5)
+
+
+def test_the_order_of_a_dict():
+    table = {"a": 1.0, "b": 2.0}
+    compiled = captured(lambda x: [x + value for value in table.values()])
+    compiled(X)
+    table["a"] = table.pop("a")
+    assert [row.tolist() for row in compiled(X)] == [(X + 2).tolist(), (X + 1).tolist()]
+
+
+def test_a_profiler_only_keeps_a_function_from_its_capture():
+    function = cg.compile(lambda x: x * 2)
+    sys.setprofile(lambda *_: None)
+    try:
+        same(function(X), X * 2)
+    finally:
+        sys.setprofile(None)
+    for _ in range(2):
+        same(function(X), X * 2)
+    assert tuple(function.cache_info()) == (1, 1, 1, 1)
+
+
+def test_hooks_on_a_tensor_that_code_names():
+    leaf = X.clone().requires_grad_()
+    function = cg.compile(lambda x: (x * leaf).sum())
+    function(X).backward()
+    leaf.grad = None
+    leaf.register_hook(lambda gradient: gradient * 7)
+    with pytest.warns(RuntimeWarning, match="a tensor with hooks"):
+        function(X).backward()
+    same(leaf.grad, X * 7)
+
+
+class Pair:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+    def product(self):
+        return self.first * self.second
+
+
+def test_objects_that_the_function_makes_are_no_values_from_outside():
+    pair = collections.namedtuple("pair", "first second")
+    for make in (lambda x: Pair(x, X).product(), lambda x: pair(x, 2.0)._replace(second=3.0)):
+        compiled = captured(make)
+        for k in range(3):
+            compiled(X + k)
+        assert compiled.cache_info().hits == 2
 
 
 def test_a_method_that_is_replaced_on_the_instance():
@@ -155,6 +325,9 @@ def with_new_attribute(x):
     return x + 1
 
 
+COUNT, CONTEXT, LOCAL, LARGE = itertools.count(1), contextvars.ContextVar("rate", default=2.0), threading.local(), np.ones(20_000)
+HOOKED, LOCAL.rate = X.clone().requires_grad_(), 2.0
+
 ENDS = {
     "item": (lambda x: x * x.sum().item(), "outside of operators"),
     "float": (lambda x: x * float(x[0]), "outside of operators"),
@@ -163,13 +336,21 @@ ENDS = {
     "numpy": (lambda x: cg.tensor(x.numpy() * 2), "outside of operators"),
     "format": (lambda x: (f"{x[0]:.2f}", x)[1], "outside of operators"),
     "an array": (lambda x: x + cg.from_numpy(np.ones(3)), "values were not computed|outside of operators"),
+    "iterator of a cell": (lambda x: x * next(COUNT), "is an iterator"),
+    "context variable": (lambda x: x * CONTEXT.get(), "another value in each thread or context"),
+    "value of a thread": (lambda x: x * LOCAL.rate, "another value in each thread or context"),
+    "large array": (lambda x: x * LARGE[0], "an array of 160000 bytes"),
+    "file by a library": (lambda x: x + len(pathlib.Path(__file__).read_text()), "opens a file"),
+    "globals()": (lambda x: x * globals()["SCALE"], r"uses globals\(\)"),
+    "version": (lambda x: x * x._version, "its version was asked for"),
+    "hook": (lambda x: (HOOKED.register_hook(print), x * HOOKED)[1], "changes HOOKED|a tensor with hooks"),
     "clock": (lambda x: x + time.time(), r"calls time, which has another result each time"),
     "random": (lambda x: x + random.random(), "has another result each time"),
     "NumPy's random numbers": (lambda x: x + np.random.rand(), "uses np.random"),
     "seed": (lambda x: (cg.manual_seed(0), cg.rand(3))[1], "seed of a generator"),
-    "file": (lambda x: (open(__file__).close(), x + 1)[1], "has another result each time"),
+    "file": (lambda x: (open(__file__).close(), x + 1)[1], "opens a file"),
     "global": (stores_globally, "assigns the global SCALE"),
-    "list": (grows, "changes the length of a list"),
+    "list": (grows, "changes the items of a list"),
     "attribute": (with_new_attribute, "changes seen"),
     "argument": (lambda x: x.requires_grad_() * 2, "changes an argument"),
     "other memory": (lambda x: x.set_(X), "changes an argument"),

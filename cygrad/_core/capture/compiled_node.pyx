@@ -8,12 +8,14 @@ from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TENSOR_TRACKED, TensorImpl, count_change, empty_like, needs_grad, shallow_copy
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, RETAINS_GRAD, SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, empty_like,
+                                        needs_grad, shallow_copy, tensor_type)
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport owner_of, version_of
 from cygrad._core.operands.operands cimport copy_into
 
+from cygrad._core.capture.replay import GaveUp
 from cygrad._core.levels.level import innermost_level
 
 
@@ -26,30 +28,30 @@ cdef class CompiledNode(Node):
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef Replay replay
         cdef TensorImpl tensor
-        cdef list gradients, computed
+        cdef list gradients, computed = None
         cdef int k, output_nr, number
-        cdef bint missing = False, any_arrived = False
+        cdef bint whole = not grad_mode()[0], any_arrived = False
         if self.flags & NODE_RELEASED or self.saved0 is None:
             raise released_error()
         replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
         gradients = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
         for gradient in gradients:
-            missing, any_arrived = missing or gradient is None, any_arrived or gradient is not None
+            whole, any_arrived = whole and is_ordinary(gradient), any_arrived or gradient is not None
         if not any_arrived:
             return 0
-        for k in replay.reads_back:
-            number = k - FIRST_INPUT
-            if 0 <= number < len(inputs):
-                tensor = inputs[number]
-                if version_of(tensor.storage) != input_versions[number]:
-                    check_version(tensor, input_versions[number], tensor.node, self)
+        for number, tensor, version in zip(range(len(inputs)), inputs, input_versions):
+            if version_of(tensor.storage) != version and (not whole or number + FIRST_INPUT in replay.reads_back):
+                check_version(tensor, version, tensor.node, self)
         for number, tensor, version in zip(replay.result_bases, outputs, output_versions):
             if number in replay.reads_back and version_of((<TensorImpl>tensor).storage) != version:
                 check_version(tensor, version, self, self)
-        if grad_mode()[0] or missing:
+        if whole and rerun.allows_backward(inputs):
+            try:
+                computed = replay.run_backward(list(inputs), state, [weight_of(gradient) for gradient in gradients])
+            except GaveUp:      # a decision by the values of gradients
+                pass
+        if computed is None:
             computed = rerun(inputs, gradients, bool(grad_mode()[0]))
-        else:
-            computed = replay.run_backward(list(inputs), state, [weight_of(gradient) for gradient in gradients])
         for k in range(self.edges):
             if edge(self, k, &output_nr) is not None and computed[k] is not None:
                 gradient = computed[k]
@@ -59,6 +61,11 @@ cdef class CompiledNode(Node):
 
 
 finish_node_type(CompiledNode)
+
+
+cdef bint is_ordinary(object gradient):
+    """Say whether there is a gradient, of one example."""
+    return gradient is not None and type(gradient) is tensor_type and not (<TensorImpl>gradient).flags & SPECIAL
 
 
 cdef TensorImpl weight_of(TensorImpl gradient):
@@ -100,6 +107,11 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     if tracked:
         track_reachable(node)
     return results
+
+
+def retains_grad(TensorImpl tensor not None):
+    """Return True if the gradient of a result becomes its `.grad`, though it is no leaf."""
+    return tensor.node is not None and tensor.flags & RETAINS_GRAD != 0
 
 
 def share_memory(list results not None):

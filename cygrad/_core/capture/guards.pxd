@@ -6,7 +6,7 @@ cdef enum GuardRole:
     IDENTICAL       # it is this object
     PLAIN           # it has this value
     TENSOR          # a tensor of this kind: an input of the program
-    LENGTH          # of a container
+    LENGTH          # of a list or deque; the keys, elements or bytes of another container
     CONTENT         # an array of NumPy's with these bytes
 
 cdef enum GuardSource:

@@ -1,5 +1,6 @@
 """Guards (see guards.pxd for the contract)."""
 cimport cython
+from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 
@@ -9,6 +10,7 @@ from cygrad._core.graph.tensor cimport TensorImpl
 from numpy import ndarray
 
 from cygrad._core.capture.replay import Uncapturable
+from cygrad._core.capture.signature import Uncommon
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(object cell)
@@ -19,11 +21,20 @@ cdef enum:
     MOST_BYTES = 1 << 16    # of an array that is compared at each call
 
 
-cdef object content_of(object array):
+cdef object size_of(object container):
+    """Return the length of a list, tuple or deque, or the keys, the elements or the bytes of another container."""
+    if isinstance(container, dict):
+        return tuple(container)
+    if isinstance(container, (set, frozenset)):
+        return frozenset(container)
+    return memoryview(container).tobytes() if PyObject_CheckBuffer(container) else len(container)
+
+
+cdef object content_of(object values):
     """Return a key of the numbers of an array, which change in place."""
-    if array.nbytes > MOST_BYTES or array.dtype.hasobject:
-        raise Uncapturable(f"its code names an array of {array.nbytes} bytes, which may change between calls: make a tensor of it before")
-    return array.dtype.str, array.shape, array.tobytes()
+    if values.nbytes > MOST_BYTES or values.dtype.hasobject:
+        raise Uncapturable(f"its code names an array of {values.nbytes} bytes, which may change between calls: make a tensor of it before")
+    return values.dtype.str, values.shape, values.tobytes()
 
 
 @cython.final
@@ -34,7 +45,7 @@ cdef class Guard:
     def __cinit__(self, int source, object holder, object name, object value=MISSING):
         self.source, self.holder, self.name = source, holder, name
         if source == SIZE:
-            self.role, self.value = LENGTH, len(holder)
+            self.role, self.value = LENGTH, size_of(holder)
             return
         if value is MISSING:
             value = self.current([])
@@ -51,7 +62,7 @@ cdef class Guard:
 
     def __repr__(self):
         names = {KEY: "{name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}", CLASS_KEY: "{holder.__name__}.{name}",
-                 SIZE: "the length of a {kind}", GRADIENT: "the gradient of a tensor"}
+                 SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):
@@ -82,17 +93,21 @@ cdef class Guard:
         """Return True if the value is as it was; a tensor is appended to the inputs."""
         cdef object value
         if self.role == LENGTH:
-            return len(self.holder) == self.value
+            return size_of(self.holder) == self.value
         value = self.current(tensors)
         if self.role == IDENTICAL:
             return value is self.value
         if self.role == CONTENT:
-            return isinstance(value, ndarray) and content_of(value) == self.value
+            return (isinstance(value, ndarray) and value.nbytes <= MOST_BYTES and not value.dtype.hasobject
+                    and content_of(value) == self.value)
         if self.role == PLAIN:
             return value is self.value or is_plain_value(value) and plain_kind(value) == plain_kind(self.value)
         if self.role == ABSENT:
             return value is MISSING
-        if not isinstance(value, TensorImpl) or kind_of(value) != self.value:
+        try:
+            if not isinstance(value, TensorImpl) or kind_of(value) != self.value:
+                return False
+        except Uncommon:
             return False
         tensors.append(value)
         return True

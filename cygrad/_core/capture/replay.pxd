@@ -27,7 +27,8 @@ cdef class Part:
     cdef list arenas                    # free ones, of small programs
     cdef list early                     # bases whose memory is made first
     cdef list writes                    # (number of an input, first byte, end): memory that others see
-    cdef bint restores                  # a step after the first such write may fail
+    cdef bint restores                  # a step after the first such write may fail, or many follow
+    cdef Py_ssize_t interruptible       # the step up to which signals are looked for: memory is as it was then, or restored
     cdef list stops                     # steps that are more than a kernel: calls, and steps that share memory with pending results
     cdef dict deaths                    # step -> bases whose memory no later step touches
 
@@ -64,14 +65,13 @@ cdef class Replay:
     cdef list results_of(self, Part part, list inputs, list storages, bint is_backward)
     cdef int find_shared(self, list used, list first) except -1
     cdef int find_stops(self, Part part, list used, list last, list bases) except -1
-    cdef int run_kernels(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1
-    cdef int run_stop(self, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1
-    cdef int run_touching(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1
+    cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1
+    cdef int run_stop(self, Part part, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1
+    cdef int run_touching(self, Part part, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1
     cdef int run_again(self, Py_ssize_t k, object dying, list storages, char** pointers) except -1
     cdef Storage storage_of_base(self, int base, list storages, char** pointers)
     cdef int run_call(self, Call call, list storages, char** pointers) except -1
     cdef int add_base(self, int number, bint late, list bases) except -1
-    cdef int make_memory(self, Part part, list storages, char** pointers) except -1
     cdef list run_forward(self, list inputs, list state)
     cdef list run_backward(self, list inputs, list state, list gradients)
-    cdef int run(self, Part part, list storages, char** pointers) except -1
+    cdef list run(self, Part part, list inputs, list storages, char** pointers)

@@ -51,6 +51,11 @@ cdef int share_arguments(Note* note, dict known) except -1:
     return 0
 
 
+cdef bint is_constant(Layout layout) noexcept:
+    """Say whether a result is a copy of a constant, which is made when all steps have run."""
+    return layout is not None and layout.kind == MADE and layout.base == CONSTANTS
+
+
 cdef size_t rounded(size_t nbytes) noexcept:
     return (nbytes + LINE - 1) // LINE * LINE + LINE
 
@@ -217,7 +222,7 @@ cdef class Replay:
                 return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT, FIRST_INPUT + k,
                                  byte_offset(tensor) - byte_offset(other))
         number = self.notes.number_of(storage)
-        if number < 0 and tensor.count == 0:
+        if tensor.count == 0:
             return layout_at(tensor, MADE, CONSTANTS, 0)
         if number < 0 or not self.notes.slots[number].written and self.notes.slots[number].origin != CONSTANT:
             raise Uncapturable("a result was not computed by its operators")
@@ -367,6 +372,7 @@ cdef class Replay:
         cdef dict written = {}
         cdef Py_ssize_t k
         cdef int j
+        part.interruptible = part.end
         for k in range(part.first, part.end):
             note = &self.notes.notes[k]
             if written and (not note.safe or note.kind != 0):
@@ -379,8 +385,11 @@ cdef class Replay:
                 slot = &self.notes.slots[number]
                 if writes and slot.origin == OUTSIDE and slot.end > slot.first:
                     offset = bases[number][1]
+                    part.interruptible = min(part.interruptible, k)
                     written[number] = bases[number][0] - FIRST_INPUT, slot.first + offset, slot.end + offset
         part.writes = [*written.values()]
+        if any([is_constant(layout) for layout in part.results]) or part.restores or part.end - part.interruptible > STEPS_BETWEEN_SIGNALS:
+            part.restores, part.interruptible = bool(written), part.end
         return 0
 
     # ----- Replays -----
@@ -401,18 +410,11 @@ cdef class Replay:
                 pointers[FIRST_INPUT + k] = address(tensor)
                 storages.append(tensor.storage)
             storages += [None] * (self.bases - len(storages))
-            self.make_memory(self.forward_part, storages, pointers)
-            self.run(self.forward_part, storages, pointers)
+            results = self.run(self.forward_part, inputs, storages, pointers)
         finally:
             free(pointers)
         state[:] = storages
-        return self.results_of(self.forward_part, inputs, storages, False)
-
-    cdef int make_memory(self, Part part, list storages, char** pointers) except -1:
-        """Make the memory that steps of a part meet in any order."""
-        for base in part.early:
-            self.storage_of_base(base, storages, pointers)
-        return 0
+        return results
 
     cdef list run_backward(self, list inputs, list state, list gradients):
         """Return the gradients of the inputs for gradients of the results; `state` as the forward part left it."""
@@ -429,11 +431,9 @@ cdef class Replay:
             for k, tensor in enumerate(inputs + gradients):
                 pointers[FIRST_INPUT + k] = address(tensor)
                 storages[FIRST_INPUT + k] = tensor.storage
-            self.make_memory(self.backward_part, storages, pointers)
-            self.run(self.backward_part, storages, pointers)
+            return self.run(self.backward_part, inputs + gradients, storages, pointers)
         finally:
             free(pointers)
-        return self.results_of(self.backward_part, inputs + gradients, storages, True)
 
     cdef list results_of(self, Part part, list inputs, list storages, bint is_backward):
         cdef Layout layout
@@ -455,8 +455,8 @@ cdef class Replay:
                 results.append(tensor if layout.base != CONSTANTS else copy_of(tensor, tensor.dtype_nr))
         return results
 
-    cdef int run(self, Part part, list storages, char** pointers) except -1:
-        """Run a part. GaveUp, or the error of a call or a signal, with all memory as it was."""
+    cdef list run(self, Part part, list inputs, list storages, char** pointers):
+        """Run a part and return its results. GaveUp, or the error of a call or a signal, with all memory as it was."""
         cdef Storage arena = part.arenas.pop() if part.arenas else new_storage(part.arena_bytes)
         cdef void* scratch = malloc(max(self.scratch_bytes, <size_t>1))
         cdef Py_ssize_t k = part.first, stop
@@ -466,14 +466,17 @@ cdef class Replay:
             raise MemoryError()
         storages[ARENA], pointers[ARENA] = arena, arena.data
         try:
+            for base in part.early:     # which steps meet in any order
+                self.storage_of_base(base, storages, pointers)
             if part.restores:
                 before = [(<const char*>pointers[FIRST_INPUT + number] + <intptr_t>first)[:end - first]
                           for number, first, end in part.writes]
             for stop in part.stops:
-                self.run_kernels(k, stop, pointers, scratch, released)
-                self.run_stop(stop, part.deaths.get(stop, ()), storages, pointers, scratch)
+                self.run_kernels(part, k, stop, pointers, scratch, released)
+                self.run_stop(part, stop, part.deaths.get(stop, ()), storages, pointers, scratch)
                 k = <Py_ssize_t>stop + 1
-            self.run_kernels(k, part.end, pointers, scratch, released)
+            self.run_kernels(part, k, part.end, pointers, scratch, released)
+            return self.results_of(part, inputs, storages, part is self.backward_part)
         except BaseException:
             if before is not None:
                 for (number, first, end), values in zip(part.writes, before):
@@ -483,9 +486,8 @@ cdef class Replay:
             free(scratch)
             if part.arena_bytes <= KEPT_ARENA:
                 part.arenas.append(arena)
-        return 0
 
-    cdef int run_kernels(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1:
+    cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1:
         """Run steps that are kernels, and look for signals between some of them."""
         cdef Py_ssize_t k = first, stop
         while k < end:
@@ -497,10 +499,11 @@ cdef class Replay:
                 k = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
             if k < stop:
                 raise GaveUp()
-            PyErr_CheckSignals()
+            if k <= part.interruptible:
+                PyErr_CheckSignals()
         return 0
 
-    cdef int run_stop(self, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1:
+    cdef int run_stop(self, Part part, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1:
         """Run a call, or a step that touches memory which pending programs may compute or read.
 
         `dying`: bases that no later step touches.
@@ -511,12 +514,12 @@ cdef class Replay:
         elif note.again is not NULL and settings.fuses:
             self.run_again(k, dying, storages, pointers)
         else:
-            self.run_touching(k, storages, pointers, scratch)
+            self.run_touching(part, k, storages, pointers, scratch)
         for base in dying:
             storages[base] = None
         return 0
 
-    cdef int run_touching(self, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1:
+    cdef int run_touching(self, Part part, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1:
         """Run a kernel on memory that pending programs may compute, or read where it writes."""
         cdef Note* note = &self.notes.notes[k]
         cdef Storage storage
@@ -528,7 +531,7 @@ cdef class Replay:
                     settle(owner_of(storage))
                 else:
                     settle_value(owner_of(storage))
-        return self.run_kernels(k, k + 1, pointers, scratch, False)
+        return self.run_kernels(part, k, k + 1, pointers, scratch, False)
 
     cdef Storage storage_of_base(self, int base, list storages, char** pointers):
         """Return the memory of a base: made when it is first touched."""

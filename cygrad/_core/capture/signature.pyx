@@ -49,7 +49,7 @@ cdef bint is_plain_value(object value):
 cdef object plain_kind(object value):
     """Return a key of a plain value: equal if the types are and nothing distinguishes the values."""
     if type(value) is float or type(value) is complex:
-        return type(value), repr(value) if value == 0 or value != value else value
+        return type(value), repr(value) if value == 0 or value != value or type(value) is complex else value
     return type(value), value
 
 
@@ -81,7 +81,10 @@ cpdef object shared_memory(list tensors):
     for k, tensor in enumerate(tensors):
         earlier = first.setdefault(id(owner_of(tensor.storage)), k)
         if earlier != k:
-            layout.append((k, earlier, byte_offset(tensor) - byte_offset(<TensorImpl>tensors[earlier])))
+            same = first.setdefault(id(tensor), k)      # the first place of this tensor: the gradient of another one is another
+            layout.append((k, earlier, same, byte_offset(tensor) - byte_offset(<TensorImpl>tensors[earlier])))
+        else:
+            first[id(tensor)] = k
     return tuple(layout)
 
 

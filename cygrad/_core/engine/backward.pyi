@@ -26,5 +26,6 @@ def run_backward(
     create_graph: bool,
     inputs: Sequence[Any] | None,
     accumulate_grad: bool,
+    between: bool = False,
     outer: int = 0,
 ) -> list[Tensor | None]: ...

@@ -278,11 +278,13 @@ cdef Node node_behind(object item, int* output_nr):
     return node
 
 
-def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, inputs, bint accumulate_grad, size_t outer=0):
+def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, inputs, bint accumulate_grad, bint between=False,
+                 size_t outer=0):
     """Differentiate `outputs`, weighted with `grads`: into the leaves, or as a list of the gradients of `inputs`.
 
     Outputs and inputs are tensors or GradientEdges. `inputs` None means all leaves. With `accumulate_grad` gradients go to the
     `.grad` of the inputs, else they are returned (None where an input was not reached). Weights were checked by the caller.
+    `between`: the graph ends at the inputs, so that one which another was computed from gets no gradient through that one.
     `outer`: the run_address() of a thread that waits for this one, for the run inside it.
     """
     cdef Run run
@@ -314,6 +316,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 run.states[index].needed = True
             else:
                 run.states[index].captured = True
+                run.states[index].visited = between
                 captures.setdefault((<size_t><PyObject*>node, output_nr), len(captured) - 1)
         for item in outputs:
             node = node_behind(item, &output_nr)

@@ -87,8 +87,11 @@ cdef class Notes:
         return 0
 
     def changed_gradients(self):
-        """Return the tensors whose `.grad` was touched, each with the gradient that it had before."""
-        return [*self.gradients.values()]
+        """Return the tensors whose `.grad` was touched, each with the gradient that it had before; not those whose memory is new and
+        whose `.grad` was only read.
+        """
+        return [(tensor, before) for tensor, before in self.gradients.values()
+                if (<TensorImpl>tensor).gradient is not before or not self.is_fresh(owner_of((<TensorImpl>tensor).storage))]
 
     # ----- Slots -----
     cdef bint is_fresh(self, Storage storage) noexcept:

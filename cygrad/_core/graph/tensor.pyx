@@ -460,6 +460,8 @@ cdef class TensorImpl:
     @property
     def grad(self):
         """The accumulated gradient, or None."""
+        if noted:
+            note_gradient(self)
         if self.gradient is None and self.node is not None and not self.flags & RETAINS_GRAD:
             warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                           "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
@@ -551,6 +553,7 @@ cdef class TensorImpl:
         """How often the memory was changed in place."""
         if self.flags & INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
+        note_look("its version was asked for")
         return visible_version(self.storage.version)
 
     def _increment_version(self):

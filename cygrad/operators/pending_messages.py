@@ -56,7 +56,7 @@ def _end_gradients(gs: list[Any], exchange: Exchange, dtype: Any) -> tuple[Any]:
 
 
 def _refused(tangent_of: Any, operator: Any, result: Any, *arguments: Any) -> Any:
-    raise NotImplementedError("mpi: isend() and irecv() have no tangents: send() and recv() have them")
+    raise NotImplementedError("mpi: a message under way has no tangent")
 
 
 @operator(each=_start_gradients, tangent=_refused, method=False)
@@ -141,13 +141,17 @@ def mpi_iallreduce(input: Tensor, op: Any = "sum", *, comm: Any = None) -> Pendi
     return Pending(_started(input, Exchange(message)))
 
 
-@operator(special=False)
+def _without_specials(*arguments: Any, **keywords: Any) -> Any:
+    raise NotImplementedError("mpi.isend() and mpi.irecv() take no tensor that has a tangent or is one example of many: sendrecv() does")
+
+
+@operator(parts=_without_specials)
 def mpi_isend(input: Tensor, dest: int, *, tag: int = 0, comm: Any = None) -> Pending:
     """Start `send`, and return a handle, which is waited for before `input` is changed. Errors are `send`'s."""
     return _Sent(_started(input, Exchange(message_to(mpi_isend, input, dest, tag, comm))), input)
 
 
-@operator(special=False)
+@operator(parts=_without_specials)
 def mpi_irecv(input: Tensor, source: int, *, tag: int = 0, comm: Any = None) -> Pending:
     """Start `recv`, and return a handle: `wait()` returns `input` with the numbers that have come. Errors are `recv`'s.
 

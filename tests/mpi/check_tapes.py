@@ -159,6 +159,7 @@ def check_misuse_is_refused():
     refused(ValueError, lambda: mpi.send(x.detach(), SIZE), "dest=")
     refused(ValueError, lambda: mpi.recv(x.detach(), MPI.ANY_SOURCE), "ANY_SOURCE")
     refused(ValueError, lambda: mpi.recv(x.detach(), 0, tag=1 << 20), "tag=")
+    refused(NotImplementedError, lambda: cg.func.vmap(lambda t: mpi.isend(t, 0))(cg.ones(2, 2)), "one example of many")
     tape = mpi.Tape()
     with tape:
         refused(RuntimeError, lambda: tape.backward(), "after the block")

@@ -141,17 +141,13 @@ def mpi_iallreduce(input: Tensor, op: Any = "sum", *, comm: Any = None) -> Pendi
     return Pending(_started(input, Exchange(message)))
 
 
-def _without_specials(*arguments: Any, **keywords: Any) -> Any:
-    raise NotImplementedError("mpi.isend() and mpi.irecv() take no tensor that has a tangent or is one example of many: sendrecv() does")
-
-
-@operator(parts=_without_specials)
+@operator(special=False)
 def mpi_isend(input: Tensor, dest: int, *, tag: int = 0, comm: Any = None) -> Pending:
     """Start `send`, and return a handle, which is waited for before `input` is changed. Errors are `send`'s."""
     return _Sent(_started(input, Exchange(message_to(mpi_isend, input, dest, tag, comm))), input)
 
 
-@operator(parts=_without_specials)
+@operator(special=False)
 def mpi_irecv(input: Tensor, source: int, *, tag: int = 0, comm: Any = None) -> Pending:
     """Start `recv`, and return a handle: `wait()` returns `input` with the numbers that have come. Errors are `recv`'s.
 

@@ -56,7 +56,7 @@ def _end_gradients(gs: list[Any], exchange: Exchange, dtype: Any) -> tuple[Any]:
 
 
 def _refused(tangent_of: Any, operator: Any, result: Any, *arguments: Any) -> Any:
-    raise NotImplementedError("mpi: isend() and irecv() have no tangents: send() and recv() have them")
+    raise NotImplementedError("mpi: a message under way has no tangent")
 
 
 @operator(each=_start_gradients, tangent=_refused, method=False)

@@ -14,6 +14,7 @@ from cygrad._core.levels.overrides import _overrides_off
 from cygrad._testing import live_bytes
 from cygrad.autograd import anomaly_mode, forward_ad, graph, profiler, saved_tensors
 from cygrad.checkpoint import region
+from cygrad.operators._messages import tokens
 
 testcapi = pytest.importorskip("_testcapi")
 pytestmark = [
@@ -28,7 +29,7 @@ def modes():
     return (cg.is_grad_enabled(), cg.is_inference_mode_enabled(), thread_hooks(), innermost_level(), current_observer(),
             anomaly_mode.is_anomaly_enabled(), anomaly_mode.is_anomaly_check_nan_enabled(), forward_ad._current(),
             cg.autograd.is_multithreading_enabled(), saved_tensors._thread.inside, list(saved_tensors._active), dict(region._switches),
-            _overrides_off())
+            _overrides_off(), tokens.thread.token)
 
 
 def failing(number, case):
@@ -121,6 +122,7 @@ MODES = {
     "emit_itt": Emitter,
     "DisableTorchFunction": cg.DisableTorchFunction,
     "DisableTorchFunctionSubclass": cg.DisableTorchFunctionSubclass,
+    "Tape": cg.mpi.Tape,
     "set_checkpoint_early_stop": lambda: region.set_checkpoint_early_stop(False),
     "set_checkpoint_debug_enabled": lambda: region.set_checkpoint_debug_enabled(True),
 }

@@ -159,6 +159,7 @@ def check_misuse_is_refused():
     refused(ValueError, lambda: mpi.send(x.detach(), SIZE), "dest=")
     refused(ValueError, lambda: mpi.recv(x.detach(), MPI.ANY_SOURCE), "ANY_SOURCE")
     refused(ValueError, lambda: mpi.recv(x.detach(), 0, tag=1 << 20), "tag=")
+    refused(RuntimeError, lambda: cg.func.vmap(lambda t: mpi.isend(t, 0))(cg.ones(2, 2)), "isend")
     tape = mpi.Tape()
     with tape:
         refused(RuntimeError, lambda: tape.backward(), "after the block")
@@ -172,7 +173,7 @@ def check_without_gradients_no_tape_is_needed():
         handle = mpi.isend(x, (RANK + 1) % SIZE)
         version = y._version
         assert mpi.recv(y, (RANK - 1) % SIZE) is y and y._version == version + 1
-        assert handle.wait() is x and y.tolist() == x.tolist()
+        assert handle.wait() is x and y.tolist() == x.tolist(), (dtype, x, y)
         dense = cg.zeros(2, 3, dtype=dtype)
         waiting = mpi.irecv(dense, (RANK - 1) % SIZE)
         mpi.send(x, (RANK + 1) % SIZE)

@@ -2,4 +2,7 @@
 
 from typing import Any
 
+from cygrad.tensor import Tensor
+
 def __getattr__(name: str) -> Any: ...
+def padded(input: Tensor, counts: tuple[int, ...], number: Tensor) -> Tensor: ...

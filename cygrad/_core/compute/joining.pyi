@@ -2,4 +2,7 @@
 
 from typing import Any
 
+from cygrad.tensor import Tensor
+
 def __getattr__(name: str) -> Any: ...
+def rolled(input: Tensor, steps: tuple[int, ...], dims: tuple[int, ...]) -> Tensor: ...

@@ -201,7 +201,8 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
         for k in range(part.read_count):
             run.data[part.laid_slots[part.read[k]]] = piece(&run.states[k], &part.laid[part.read[k]], n, part.lanes, False)
         rows, whole = n // part.row if part.by_rows else n, n & (part.lanes - 1) == 0
-        if not whole:
+        # Elsewhere the bytes behind a block are elements of the array; rows may end within a vector though the block does not.
+        if start + n == part.program.total and (not whole or part.by_rows and part.row & (part.lanes - 1)):
             copy_tails(&run, n)
         for k in range(part.call_count):
             call = &part.calls[k]

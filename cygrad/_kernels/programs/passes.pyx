@@ -94,7 +94,7 @@ cdef bint reduce_row(const Program* program, int reduction_step, Program* row) n
     if row.step_count > 1:
         return reduce_blocks(row) == 0
     x.data, x.dtype, x.loop_dtype, x.padded = source.data, source.dtype, source.dtype, source.padded
-    x.strides[0] = cg_itemsize[source.dtype]
+    x.strides[0] = 0 if source.number else cg_itemsize[source.dtype]
     return run_reduction(step.reduction, &x, 1, row.shape, &is_reduced, row.slots[output_of(step)].data,
                          row.slots[output_of(step)].dtype) == 0
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory, new_tensor
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
@@ -57,7 +57,7 @@ cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const
     if params is not NULL:
         memcpy(each.params, params, sizeof(each.params))
     begin_launch(&launch, kernel.name, run_loop, &each, sizeof(each))
-    launch.steady = launch.safe = True
+    launch.traits = &STEADY
     for k in range(count):
         if values[k].tensor is NULL:
             each.number_at, each.number, each.strides[k] = k, values[k].number, 0
@@ -141,6 +141,10 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
     return tensor
 
 
+cdef Traits OF_MAPS = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_map, run_stored=run_stored_map)
+cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, makes=True, again=map_again, store=NULL, run_stored=NULL)
+
+
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
     """Return the dtype of the loop: of a 16-bit float its own where the row needs it, or has one and all operands are of that dtype."""
     cdef int k
@@ -187,10 +191,10 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     if map.fresh:
         target = empty_for(out_dtype, ndim, map.shape, count, values)
     begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
-    launch.safe, launch.store, launch.run_stored = True, store_map, run_stored_map
+    launch.traits = &OF_MAPS
     map.common_dtype, map.out_dtype, map.masks = dtype, out_dtype, masks
-    if target.flags & CONTIGUOUS and (map.fresh or waits and is_whole(target)) and are_large(ndim, map.shape):
-        launch.again, launch.makes = map_again, True
+    if noted and target.flags & CONTIGUOUS and (map.fresh or waits and is_whole(target)) and are_large(ndim, map.shape):
+        launch.traits = &OF_LARGE_MAPS
     for k in range(count):
         map.is_number[k] = values[k].tensor is NULL
         if map.is_number[k]:

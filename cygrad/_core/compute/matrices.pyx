@@ -7,7 +7,7 @@ from libc.limits cimport INT_MAX
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.launches cimport add_input, add_output, begin_launch, run_decision, run_launch
+from cygrad._core.graph.launches cimport Traits, add_input, add_output, begin_launch, run_decision, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty_strided
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
@@ -73,13 +73,16 @@ cdef void run_batch(Call* call, char** places) noexcept nogil:
             return
 
 
+cdef Traits STEADY_MATRICES = Traits(steady=True, safe=False, makes=False, again=NULL, store=NULL, run_stored=NULL)
+
+
 cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept:
     cdef int outer = call.batch - 1, k
     call.loop, call.data, call.dims[0] = loop, data, call.shape[outer] if call.batch else 1
     for k in range(call.arguments):
         call.strides[k] = call.steps[k][outer] if call.batch else 0
     begin_launch(launch, "matrices", run_call, call, sizeof(Call) if call.batch else <size_t>(<char*>call.shape - <char*>call))
-    launch.steady = True
+    launch.traits = &STEADY_MATRICES
 
 
 cdef int check_memory() except -1:

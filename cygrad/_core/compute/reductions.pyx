@@ -6,7 +6,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.contraction cimport contract
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, kernel_function, run_decision, run_launch
+from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, kernel_function, run_decision, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, new_tensor, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
@@ -145,7 +145,7 @@ cdef void reduce_few(const cg_reduction* kernel, TensorImpl x, TensorImpl result
         return
     few.kernel, few.dtype, few.count = kernel, x.dtype_nr, x.count
     begin_launch(&launch, kernel.name, run_few, &few, sizeof(few))
-    launch.steady = True
+    launch.traits = &STEADY
     add_input(&launch, x)
     add_output(&launch, result)
     run_launch(&launch, False)
@@ -206,6 +206,10 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
     return None
 
 
+cdef Traits OF_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=NULL, store=store_reduce, run_stored=run_stored_reduce)
+cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=reduce_again, store=NULL, run_stored=NULL)
+
+
 cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) noexcept:
     """Reduce dims of a tensor into a new, dense one: block by block where it is pending. -1: there is no memory."""
     if x.storage.program is not NULL and is_dense(x) and (is_sum and contract(x, mask, result) or reduce_pending(kernel, x, mask, result)):
@@ -222,9 +226,7 @@ cdef int run_driver(const cg_reduction* kernel, bint is_sum, TensorImpl x, const
     memcpy(reduce.is_reduced, is_reduced, x.ndim)
     describe_operand(&reduce.x, x, cg_loops_of[x.dtype_nr], x.ndim)
     begin_launch(&launch, kernel.name, run_reduce, &reduce, sizeof(reduce))
-    launch.store, launch.run_stored = store_reduce, run_stored_reduce
-    if x.count >= large:
-        launch.again = reduce_again
+    launch.traits = &OF_LARGE_REDUCTIONS if x.count >= large else &OF_REDUCTIONS
     add_input(&launch, x)
     add_output(&launch, result)
     return run_launch(&launch, x.count >= RELEASE_GIL)

@@ -2,7 +2,7 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_number
 from cygrad._kernels.drivers.packing cimport zero_dense
@@ -23,7 +23,7 @@ cdef void zero(TensorImpl tensor) noexcept:
     cdef Launch launch
     zeros.count, zeros.itemsize = tensor.count, cg_itemsize[tensor.dtype_nr]
     begin_launch(&launch, "zeros", run_zeros, &zeros, sizeof(zeros))
-    launch.steady = launch.safe = True
+    launch.traits = &STEADY
     add_output(&launch, tensor)
     run_launch(&launch, False)
 
@@ -45,7 +45,7 @@ cdef TensorImpl tensor_of_number(const void* number, int dtype):
     arguments.itemsize = cg_itemsize[dtype]
     memcpy(&arguments.number, number, arguments.itemsize)
     begin_launch(&launch, "number", write_number, &arguments, sizeof(arguments))
-    launch.steady = launch.safe = True
+    launch.traits = &STEADY
     add_output(&launch, result)
     run_launch(&launch, False)
     return result
@@ -60,7 +60,7 @@ cdef int move(TensorImpl target, TensorImpl source) noexcept:
     cdef size_t nbytes = target.count * cg_itemsize[target.dtype_nr]
     cdef Launch launch
     begin_launch(&launch, "move", run_move, &nbytes, sizeof(nbytes))
-    launch.steady = launch.safe = True
+    launch.traits = &STEADY
     add_input(&launch, source)
     add_output(&launch, target)
     return run_launch(&launch, False)

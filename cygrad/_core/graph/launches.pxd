@@ -19,28 +19,34 @@ ctypedef object (*again_function)(void* arguments, list storages, const intptr_t
 # Write arguments in as few words as they take, and return how many these are; into NULL: count them.
 ctypedef size_t (*store_function)(const void* arguments, intptr_t* words) noexcept
 
+# The ways in which programs of notes may run a kernel.
+cdef struct Traits:
+    bint steady                         # the kernel does not change its arguments
+    bint safe                           # it needs no memory
+    bint makes                          # `again` makes its result
+    again_function again                # or NULL
+    store_function store                # or NULL: notes have the words in place of the arguments, and `run_stored`
+    kernel_function run_stored          # which does not change them
+
 cdef struct Launch:
     const char* name
     kernel_function run
     void* arguments
     size_t argument_bytes
     PyObject* owner                     # of memory that the arguments point to, or NULL
-    again_function again                # or NULL: of large arrays alone
-    store_function store                # or NULL: notes have the words in place of the arguments, and `run_stored`
-    kernel_function run_stored          # which does not change them
+    const Traits* traits                # NULL: none
     int count
     unsigned read, written              # bits by tensor
-    char steady                         # the kernel does not change its arguments
-    char safe                           # it needs no memory
-    char makes                          # `again` makes its result
     PyObject* tensors[MAX_TENSORS]      # borrowed
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
     launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL
-    launch.again, launch.store = NULL, NULL
+    launch.traits = NULL
     launch.count = 0
-    launch.steady = launch.safe = launch.makes = False
     launch.read = launch.written = 0
+
+# Of kernels that neither change their arguments nor need memory.
+cdef Traits STEADY
 
 cdef inline void add_input(Launch* launch, TensorImpl tensor) noexcept:
     launch.tensors[launch.count] = <PyObject*>tensor

@@ -9,6 +9,9 @@ from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.settings cimport CHECKED, mode, noted
 
 
+cdef Traits STEADY = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL)
+
+
 cdef int run_decision(Launch* launch) noexcept:
     cdef char* data[MAX_TENSORS]
     cdef int k, outcome

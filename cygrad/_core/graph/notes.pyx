@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.launches cimport Launch
+from cygrad._core.graph.launches cimport Launch, Traits
 from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
 from cygrad._core.memory.looks cimport Looks, exchange_looks, note_look
 from cygrad._core.memory.sizes cimport bytes_between
@@ -163,24 +163,26 @@ cdef class Notes:
 
     cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1:
         cdef Note* note = self.next_note()
+        cdef const Traits* traits = launch.traits
         cdef int k
         note.name, note.run, note.count, note.argument_bytes = launch.name, launch.run, launch.count, launch.argument_bytes
-        note.read, note.written, note.kind, note.outcome, note.steady = launch.read, launch.written, kind, outcome, launch.steady
-        note.safe, note.makes, note.again = launch.safe, launch.makes, <void*>launch.again
+        note.read, note.written, note.kind, note.outcome = launch.read, launch.written, kind, outcome
+        if traits is not NULL:
+            note.steady, note.safe, note.makes, note.again = traits.steady, traits.safe, traits.makes, <void*>traits.again
         for k in range(launch.count):
             self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], launch.read >> k & 1, launch.written >> k & 1)
         if launch.owner is not NULL:
             self.owners.append(<object>launch.owner)
-        if launch.store is not NULL and launch.again is NULL:
-            note.argument_bytes = launch.store(launch.arguments, NULL) * sizeof(intptr_t)
-            note.run, note.steady = launch.run_stored, True
+        if traits is not NULL and traits.store is not NULL:
+            note.argument_bytes = traits.store(launch.arguments, NULL) * sizeof(intptr_t)
+            note.run, note.steady = traits.run_stored, True
         note.arguments = malloc(max(note.argument_bytes, <size_t>1))
         if note.arguments is NULL:
             raise MemoryError()
         if note.run is launch.run:
             memcpy(note.arguments, launch.arguments, launch.argument_bytes)
         else:
-            launch.store(launch.arguments, <intptr_t*>note.arguments)
+            traits.store(launch.arguments, <intptr_t*>note.arguments)
         self.count += 1
         return 0
 

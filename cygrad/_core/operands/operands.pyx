@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from cygrad._core.graph.constants cimport move, tensor_of_number
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, place_of,
@@ -538,6 +538,9 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
     return copy_elements(target, source, False)
 
 
+cdef Traits OF_COPIES = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_copy, run_stored=run_stored_copy)
+
+
 cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) except -1:
     cdef Copy elements
     cdef Launch launch
@@ -555,7 +558,7 @@ cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) e
     describe_operand(&elements.source, source, source.dtype_nr, elements.ndim)
     describe_operand(&elements.target, target, target.dtype_nr, elements.ndim)
     begin_launch(&launch, "copy", run_copy, &elements, sizeof(elements))
-    launch.safe, launch.store, launch.run_stored = True, store_copy, run_stored_copy
+    launch.traits = &OF_COPIES
     add_input(&launch, source)
     add_output(&launch, target)
     run_launch(&launch, release_gil and target.count >= RELEASE_GIL)

@@ -6,7 +6,8 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.contraction cimport contract
-from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, kernel_function, run_decision, run_launch
+from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add_output, begin_launch, kernel_function,
+                                          run_decision, run_launch)
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, new_tensor, shallow_copy, stand_alone, value_address
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim

@@ -42,14 +42,13 @@ def after_finalize():
 
 
 def debugged(call):
-    """Print the error of a call in the debug mode on each rank."""
+    """Print the error of a call in the debug mode on each rank; a rank without one waits too, since its abort would end the others."""
     with mpi.debug(timeout=1.5):
         try:
             call()
         except (RuntimeError, TimeoutError) as error:
             print(f"{type(error).__name__} on {RANK}: {error}", flush=True)
-            time.sleep(2.5)         # until all others have seen theirs
-    sys.stdout.flush()
+    time.sleep(2.5)         # until all others have seen theirs
     MPI.COMM_WORLD.Abort(3)
 
 

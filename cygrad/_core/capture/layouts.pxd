@@ -23,4 +23,3 @@ cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start)
 cdef bint suits(Layout layout, TensorImpl tensor) noexcept
 cdef object with_holes(object value, object numbers)
 cdef object filled(object value, object tensors)
-cdef int collect_tensors(object value, list tensors) except -1

@@ -78,14 +78,3 @@ cdef object mapped(object value, object (*function)(object, object), object argu
         items = [function(item, argument) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
-
-
-cdef int collect_tensors(object value, list tensors) except -1:
-    if isinstance(value, TensorImpl):
-        tensors.append(value)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            collect_tensors(item, tensors)
-    elif isinstance(value, dict):
-        collect_tensors([*value.values()], tensors)
-    return 0

@@ -63,7 +63,7 @@ cdef class Replay:
     cdef int lay_out(self, Call call, list bases) except -1
     cdef int find_writes(self, Part part, list bases) except -1
     cdef list results_of(self, Part part, list inputs, list storages, bint is_backward)
-    cdef int find_shared(self, list used, list first) except -1
+    cdef int find_shared(self, list used) except -1
     cdef int find_stops(self, Part part, list used, list last, list bases) except -1
     cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1
     cdef int run_stop(self, Part part, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1

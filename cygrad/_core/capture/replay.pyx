@@ -8,11 +8,12 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.capture.layouts cimport (DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, collect_tensors, filled, layout_at, suits,
-                                           tensor_in, with_holes)
+from cygrad._core.capture.layouts cimport (DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, filled, layout_at, suits, tensor_in,
+                                           with_holes)
 from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.notes cimport CALL, CONSTANT, Call, DECISION, FRESH, Note, Notes, OUTSIDE, Slot, tensors_of_node
+from cygrad._core.graph.notes cimport (CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Call, Note, Notes, Slot, tensors_among,
+                                        tensors_of_node)
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of, settle, settle_value
@@ -127,7 +128,7 @@ cdef class Replay:
     def fails_after_call(self):
         """Whether a call, which may draw random numbers, comes before a step that may give the replay up."""
         calls = [k for k in range(self.forward_part.end) if self.notes.notes[k].kind == CALL]
-        return bool(calls) and any([self.notes.notes[k].kind != 0 for k in range(calls[0] + 1, self.forward_part.end)])
+        return bool(calls) and any([self.notes.notes[k].kind != LAUNCH for k in range(calls[0] + 1, self.forward_part.end)])
 
     # ----- The plan -----
     cdef int plan(self, list inputs, list results, list back) except -1:
@@ -149,7 +150,7 @@ cdef class Replay:
             if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
                 bases[number] = self.base_of_outside(number, inputs)
         self.place_constants(bases)
-        self.find_shared(used, first)
+        self.find_shared(used)
         self.forward_part.results = [self.place_result(tensor, inputs, bases) for tensor in results]
         self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs, bases) for tensor in back]
         self.place_rest(bases, first, last, used)
@@ -266,7 +267,7 @@ cdef class Replay:
         self.residual_bytes = residuals.top
         return 0
 
-    cdef int find_shared(self, list used, list first) except -1:
+    cdef int find_shared(self, list used) except -1:
         """Find the slots that steps whose results may be pending touch: other steps must not meet them in the arena."""
         cdef Note* note
         cdef Py_ssize_t k
@@ -375,7 +376,7 @@ cdef class Replay:
         part.interruptible = part.end
         for k in range(part.first, part.end):
             note = &self.notes.notes[k]
-            if written and (not note.safe or note.kind != 0):
+            if written and (not note.safe or note.kind != LAUNCH):
                 part.restores = True
             if note.kind == CALL:
                 places = [(place[0], place[2]) for place in (<Call>self.calls[note.outcome]).places]
@@ -570,7 +571,7 @@ cdef class Replay:
         cdef Layout layout
         cdef TensorImpl tensor
         cdef Storage storage
-        cdef list tensors = [], results = []
+        cdef list results, tensors = []
         cdef bint mode = grad_mode()[0]
         for k, layout in enumerate(call.layouts):
             storage = self.storage_of_base(layout.base, storages, pointers)
@@ -583,8 +584,7 @@ cdef class Replay:
             result = call.function(*filled(call.arguments, tensors), **filled(call.keywords, tensors))
         finally:
             grad_mode()[0] = mode
-        collect_tensors(result, results)
-        results = [tensor for tensor in results if not any([tensor is other for other in tensors])]
+        results = [tensor for tensor in tensors_among(result, []) if not any([tensor is other for other in tensors])]
         if call.saved:
             saved = tensors_of_node(results)
             if len(saved) <= max(call.saved):

@@ -1,4 +1,4 @@
-"""Notes: the steps of a thread, in the form in which a program of them can be made (`capture.programs`).
+"""Notes: the steps of a thread, in the form in which a program of them can be made (`capture.replay`).
 
 A step is a launch, a decision by values, or a call of an operator that looks at values itself. Its tensors are places in slots: one slot
 is the memory of one Storage. Slots keep only memory alive that was there before: `Storage.note` has the number of
@@ -88,6 +88,7 @@ cdef bint is_noting() noexcept
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept
 cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1
+cdef list tensors_among(object value, list tensors)
 cdef object begin_call(tuple arguments, dict keywords)
 cdef list tensors_of_node(list results)
 cdef object noted_call(object function, tuple arguments, dict keywords)

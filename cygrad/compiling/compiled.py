@@ -10,7 +10,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, retains_grad, share_memory
-from cygrad._core.capture.guards import Guard, first_broken
+from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
+from cygrad._core.capture.layouts import Hole, put_together
 from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
@@ -19,7 +20,7 @@ from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
-from cygrad.compiling.observing import GRADIENT, TENSOR, Observation, is_observed
+from cygrad.compiling.observing import Observation, is_observed
 from cygrad.data.creation import zeros
 from cygrad.generator import stream_of
 
@@ -45,7 +46,7 @@ class Entry(NamedTuple):
     replay: Replay
     guards: list[Any]
     argument_count: int             # tensors among the arguments; those that guards name come behind them
-    template: Any                   # the value that the function returned, with places for tensors
+    template: Any                   # the value that the function returned, with holes for tensors
     gradients: list[tuple[int, int | None]]     # (number of an input, number of the result that is its gradient)
     differentiable: tuple[int, ...]
     memory: tuple[Any, ...]         # that tensors share, as in `shared_memory`
@@ -53,12 +54,6 @@ class Entry(NamedTuple):
     is_random: bool                 # it has drawn from the default generator
     observes_backward: bool         # code outside of the package runs in the backward, which may name other values then
     others: list[Any]               # objects that the key has by identity
-
-
-class Place(NamedTuple):
-    """Stands for a tensor in a template."""
-
-    number: int
 
 
 def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor",
@@ -244,7 +239,7 @@ class Rerun:
     def check_values(self, inputs: Sequence[Any]) -> None:
         """RuntimeError if a value outside of the function has changed since the call."""
         current = list(inputs[:self.entry.argument_count])
-        broken = first_broken([guard for guard in self.entry.guards if guard.source != GRADIENT], current)
+        broken = first_broken([guard for guard in self.entry.guards if guard.source != GuardSource.GRADIENT], current)
         if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
             name = "a tensor that its code names" if broken is None else repr(broken)
             raise RuntimeError(f"compile(): {name} was changed between a call of {self.owner._name()} and its backward, which needs it")
@@ -316,7 +311,7 @@ class Capture:
             number = numbers.get(id(tensor))
             if number is None:
                 raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
-            of_gradients.append(Guard(GRADIENT, number, "grad", before))
+            of_gradients.append(Guard(GuardSource.GRADIENT, number, "grad", before))
             if before is not None:
                 inputs.append(before)
             if tensor.grad is not before:
@@ -365,7 +360,7 @@ class Capture:
         check_looks(notes)
         self.check_arguments()
         check_guards(observation, self.tensors.copy())
-        if len(notes.changed_gradients()) > gradients or any(guard.role == TENSOR for guard in observation.guards[known:]):
+        if len(notes.changed_gradients()) > gradients or any(guard.role == GuardRole.TENSOR for guard in observation.guards[known:]):
             raise Uncapturable("its backward uses tensors, or their gradients, that it does not use itself: give them as arguments")
         return back
 
@@ -385,15 +380,15 @@ def check_looks(notes: Notes) -> None:
                            "outside of the function.")
 
 
-# ----- Trees -----
+# ----- Results -----
 def take_apart(value: Any, tensors: list[Any]) -> Any:
-    """Return a value with places for its tensors, which are appended; Uncapturable for objects that may differ each time."""
+    """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time."""
     if isinstance(value, TensorImpl):
         for number, tensor in enumerate(tensors):
             if tensor is value:
-                return Place(number)
+                return Hole(number)
         tensors.append(value)
-        return Place(len(tensors) - 1)
+        return Hole(len(tensors) - 1)
     if isinstance(value, PLAIN):
         return value
     if type(value) in (tuple, list, Size) or isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -402,15 +397,3 @@ def take_apart(value: Any, tensors: list[Any]) -> Any:
     if type(value) is dict:
         return {key: take_apart(item, tensors) for key, item in value.items()}
     raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
-
-
-def put_together(template: Any, tensors: Sequence[Any]) -> Any:
-    """Return a value with tensors in their places."""
-    if type(template) is Place:
-        return tensors[template.number]
-    if isinstance(template, tuple | list):
-        items = [put_together(item, tensors) for item in template]
-        return type(template)(*items) if hasattr(template, "_fields") else type(template)(items)
-    if type(template) is dict:
-        return {key: put_together(item, tensors) for key, item in template.items()}
-    return template

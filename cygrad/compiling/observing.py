@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.capture.guards import Guard
+from cygrad._core.capture.guards import Guard, GuardSource
 from cygrad._core.capture.replay import Uncapturable
 from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
@@ -39,8 +39,6 @@ LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages th
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
 FILES = {"posix", "nt", "io", "_io"}        # which Python's own modules look into, too
-KEY, ITEM, CELL, ATTRIBUTE, CLASS_KEY, SIZE, GRADIENT = range(7)
-TENSOR = 3      # the role of a guard
 LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 MOST_GUARDS = 20_000
 OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.generic, CodeType, BuiltinFunctionType, BuiltinMethodType,
@@ -240,7 +238,7 @@ class Observation:
 
     def follow(self, scope: dict[str, Any], name: str) -> ModuleType | None:
         """Guard a name in a module, and return its value if that is a module, too."""
-        self.guard(KEY, scope, name)
+        self.guard(GuardSource.KEY, scope, name)
         value = scope.get(name)
         return value if isinstance(value, ModuleType) else None
 
@@ -268,7 +266,7 @@ class Observation:
         reason = changes_unseen(value)
         if reason:
             self.impure = self.impure or f"its code names {guard!r}, which {reason}: give the result as an argument"
-        if value is not None and not (source == KEY and isinstance(value, ModuleType)):
+        if value is not None and not (source == GuardSource.KEY and isinstance(value, ModuleType)):
             self.reach(value)
 
     def reach(self, value: Any) -> None:
@@ -285,21 +283,21 @@ class Observation:
         for part in parts_of(value):
             self.reach(part)
         if isinstance(value, set | frozenset | bytearray) or type(value).__module__ == "array":      # not imported here
-            self.guard_items(value, ITEM, ())
+            self.guard_items(value, GuardSource.ITEM, ())
         elif isinstance(value, FunctionType):
             self.reach_function(value)
         elif isinstance(value, list | tuple | deque):
-            self.guard_items(value, ITEM, range(len(value)))
+            self.guard_items(value, GuardSource.ITEM, range(len(value)))
             self.reach_attributes(value, self.names)
         elif isinstance(value, dict):
-            self.guard_items(value, KEY, [*value])
+            self.guard_items(value, GuardSource.KEY, [*value])
             self.reach_attributes(value, self.names)
         else:
             self.reach_attributes(value, self.names)
 
     def guard_items(self, container: Any, source: int, names: Iterable[Any]) -> None:
         """Guard the length and the items of a container."""
-        self.guards.append(Guard(SIZE, container, None))
+        self.guards.append(Guard(GuardSource.SIZE, container, None))
         for name in names:
             self.guard(source, container, name)
 
@@ -307,20 +305,20 @@ class Observation:
         """Guard the cells and the defaults of a function."""
         if is_inside(function.__code__):
             return
-        self.guard(ATTRIBUTE, function, "__code__")
+        self.guard(GuardSource.ATTRIBUTE, function, "__code__")
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            self.guard(CELL, cell, name)
+            self.guard(GuardSource.CELL, cell, name)
         if function.__defaults__:
-            self.guard(ATTRIBUTE, function, "__defaults__")
+            self.guard(GuardSource.ATTRIBUTE, function, "__defaults__")
         if function.__kwdefaults__:
-            self.guard(ATTRIBUTE, function, "__kwdefaults__")
+            self.guard(GuardSource.ATTRIBUTE, function, "__kwdefaults__")
         self.reach_attributes(function, self.names)
 
     def reach_attributes(self, value: Any, names: Iterable[str]) -> None:
         """Guard the attributes of an object that code may name."""
         if isinstance(value, FunctionType):
             for name in names if not is_inside(value.__code__) else ():
-                self.guard(KEY, value.__dict__, name)
+                self.guard(GuardSource.KEY, value.__dict__, name)
             return
         if isinstance(value, ModuleType):
             for name in names if is_of_user(value) else ():
@@ -331,7 +329,7 @@ class Observation:
             return
         attributes = getattr(value, "__dict__", None)
         if not isinstance(value, type):
-            self.guard(ATTRIBUTE, value, "__class__")
+            self.guard(GuardSource.ATTRIBUTE, value, "__class__")
             if isinstance(attributes, dict) and (self.names & LOOKUPS or is_container_of_python(value)):
                 names = {*names, *attributes}
         for name in names:
@@ -339,13 +337,13 @@ class Observation:
             if isinstance(value, type):
                 self.guard_class(type(value), owner_of_name(type(value), name), name)
             elif isinstance(attributes, dict) and (name in attributes or owner is None or not hasattr(vars(owner)[name], "__set__")):
-                self.guard(KEY, attributes, name)
+                self.guard(GuardSource.KEY, attributes, name)
             self.guard_class(kind, owner, name)
             if owner is not None and type(vars(owner)[name]).__name__ == "member_descriptor":
-                self.guard(ATTRIBUTE, value, name)
+                self.guard(GuardSource.ATTRIBUTE, value, name)
 
     def guard_class(self, kind: type, owner: type | None, name: str) -> None:
         """Guard a name of a class, which it has from `owner`: no class before may have it later."""
         if owner is not None and owner not in (object, type):
             for base in kind.__mro__[:kind.__mro__.index(owner) + 1]:
-                self.guard(CLASS_KEY, base, name)
+                self.guard(GuardSource.CLASS_KEY, base, name)

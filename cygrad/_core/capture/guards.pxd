@@ -1,7 +1,7 @@
 """Guards: values outside of a function that its code can name; a captured program holds while they are as they were."""
 from cygrad._core.graph.tensor cimport TensorImpl
 
-cdef enum GuardRole:
+cpdef enum GuardRole:
     ABSENT          # there is no such value
     IDENTICAL       # it is this object
     PLAIN           # it has this value
@@ -9,7 +9,7 @@ cdef enum GuardRole:
     LENGTH          # of a list or deque; the keys, elements or bytes of another container
     CONTENT         # an array of NumPy's with these bytes
 
-cdef enum GuardSource:
+cpdef enum GuardSource:
     KEY             # holder[name] of a dict
     ITEM            # of a list or tuple
     CELL            # of a closure

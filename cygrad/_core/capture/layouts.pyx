@@ -51,23 +51,28 @@ cdef bint suits(Layout layout, TensorImpl tensor) noexcept:
 # ----- Values of calls -----
 @cython.final
 cdef class Hole:
-    """The place of a tensor among the arguments of a call."""
+    """The place of a tensor among the arguments, or in the result, of a call."""
     cdef int number
+
+    def __cinit__(self, int number):
+        self.number = number
 
 
 cdef object with_holes(object value, object numbers):
     """Return a value with tensors replaced by holes."""
-    cdef Hole hole
     if isinstance(value, TensorImpl):
-        hole = Hole.__new__(Hole)
-        hole.number = numbers[id(value)]
-        return hole
+        return Hole(numbers[id(value)])
     return mapped(value, with_holes, numbers)
 
 
 cdef object filled(object value, object tensors):
     """Return a value with tensors in its holes."""
     return tensors[(<Hole>value).number] if isinstance(value, Hole) else mapped(value, filled, tensors)
+
+
+def put_together(template, tensors):
+    """Return the result of a call from its template, a value with holes."""
+    return filled(template, tensors)
 
 
 cdef object mapped(object value, object (*function)(object, object), object argument):

@@ -13,7 +13,7 @@ from cygrad._core.capture.layouts cimport (DETACHED, MADE, SAME, VIEW_OF_INPUT, 
 from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport (CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Call, Note, Notes, Slot, tensors_among,
-                                        tensors_of_node)
+                                         tensors_of_node)
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of, settle, settle_value

@@ -9,7 +9,7 @@ from collections import Counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, retains_grad, share_memory
+from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, share_memory
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole, put_together
 from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable
@@ -106,7 +106,6 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], fullgraph: bool, warns: bool = True) -> None:
         functools.update_wrapper(self, function)
         self._function, self._fullgraph = function, fullgraph
-        self._bound: Any = None
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
         self._hits = self._misses = self._eager = 0
@@ -230,11 +229,10 @@ class Rerun:
     def __init__(self, owner: Compiled, args: Any, kwargs: Any, entry: Entry, state: Any) -> None:
         self.owner, self.args, self.kwargs, self.entry, self.state = owner, args, kwargs, entry, state
 
-    def allows_backward(self, inputs: Sequence[Any]) -> bool:
-        """Return True; RuntimeError where the backward would run code that names another value now."""
+    def check_backward(self, inputs: Sequence[Any]) -> None:
+        """RuntimeError where the backward would run code that names another value now."""
         if self.entry.observes_backward:
             self.check_values(inputs)
-        return True
 
     def check_values(self, inputs: Sequence[Any]) -> None:
         """RuntimeError if a value outside of the function has changed since the call."""
@@ -302,7 +300,7 @@ class Capture:
         changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results)
-        if any(map(retains_grad, results)):
+        if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
         gradients: list[tuple[int, int | None]] = []
         of_gradients: list[Any] = []

@@ -8,12 +8,12 @@ from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
-from cygrad._core.graph.tensor cimport (CONTIGUOUS, RETAINS_GRAD, SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, empty_like,
-                                        needs_grad, shallow_copy, tensor_type)
+from cygrad._core.graph.tensor cimport (SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, empty_like, needs_grad,
+                                        shallow_copy, tensor_type)
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport owner_of, version_of
-from cygrad._core.operands.operands cimport copy_into
+from cygrad._core.operands.operands cimport copy_into, fits_loop
 
 from cygrad._core.capture.replay import GaveUp
 from cygrad._core.levels.level import innermost_level
@@ -45,7 +45,8 @@ cdef class CompiledNode(Node):
         for number, tensor, version in zip(replay.result_bases, outputs, output_versions):
             if number in replay.reads_back and version_of((<TensorImpl>tensor).storage) != version:
                 check_version(tensor, version, self, self)
-        if whole and rerun.allows_backward(inputs):
+        if whole:
+            rerun.check_backward(inputs)
             try:
                 computed = replay.run_backward(list(inputs), state, [weight_of(gradient) for gradient in gradients])
             except GaveUp:      # a decision by the values of gradients
@@ -70,7 +71,7 @@ cdef bint is_ordinary(object gradient):
 
 cdef TensorImpl weight_of(TensorImpl gradient):
     """Return a gradient as the program has noted it: row-major, in memory with padding."""
-    if gradient.flags & CONTIGUOUS and gradient.storage.padded:
+    if fits_loop(gradient, gradient.dtype_nr):
         return gradient
     cdef TensorImpl copy = empty_like(gradient, gradient.dtype_nr)
     copy_into(copy, gradient)
@@ -107,11 +108,6 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     if tracked:
         track_reachable(node)
     return results
-
-
-def retains_grad(TensorImpl tensor not None):
-    """Return True if the gradient of a result becomes its `.grad`, though it is no leaf."""
-    return tensor.node is not None and tensor.flags & RETAINS_GRAD != 0
 
 
 def share_memory(list results not None):

@@ -1,5 +1,4 @@
 """Guards: values outside of a function that its code can name; a captured program holds while they are as they were."""
-from cygrad._core.graph.tensor cimport TensorImpl
 
 cpdef enum GuardRole:
     ABSENT          # there is no such value

@@ -5,8 +5,6 @@ die in a part, residuals that the backward part reads, constants, then one for e
 A replay gives up before anything that others see has changed: where a decision has another outcome, a call other results, or memory is
 missing. Threads may run one program side by side.
 """
-from libc.stdint cimport intptr_t
-
 from cygrad._core.capture.layouts cimport Layout
 from cygrad._core.graph.notes cimport Call, Note, Notes
 from cygrad._core.graph.tensor cimport TensorImpl
@@ -39,7 +37,7 @@ cdef class Replay:
     cdef Address* addresses
     cdef int address_count
     cdef int inputs                     # of the forward part; the gradients of results are further ones
-    cdef int bases
+    cdef int bases, first_own           # how many there are; the first one behind the inputs
     cdef list sizes                     # bytes of the bases behind the inputs
     cdef list late                      # of these, whether memory is made when it is first touched
     cdef dict places                    # stop -> (bases, offsets) of its tensors
@@ -62,7 +60,7 @@ cdef class Replay:
     cdef bint link_loop(self, Note* note, LinkedStep* step, list bases) except -1
     cdef int lay_out(self, Call call, list bases) except -1
     cdef int find_writes(self, Part part, list bases) except -1
-    cdef list results_of(self, Part part, list inputs, list storages, bint is_backward)
+    cdef list results_of(self, Part part, list inputs, list storages)
     cdef int find_shared(self, list used) except -1
     cdef int find_stops(self, Part part, list used, list last, list bases) except -1
     cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1

@@ -13,7 +13,7 @@ from cygrad._core.capture.layouts cimport (DETACHED, MADE, SAME, VIEW_OF_INPUT, 
 from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport (CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Call, Note, Notes, Slot, tensors_among,
-                                         tensors_of_node)
+                                       tensors_of_node)
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of, settle, settle_value
@@ -140,7 +140,7 @@ cdef class Replay:
         cdef Py_ssize_t split = self.forward_part.end
         if notes.failed:
             raise Uncapturable("there was no memory to note it")
-        self.bases = FIRST_INPUT + <int>len(inputs)
+        self.bases = self.first_own = FIRST_INPUT + <int>len(inputs)
         for k in range(notes.count):
             for number in used[k]:
                 if first[number] < 0:
@@ -284,12 +284,11 @@ cdef class Replay:
         cdef int number
         cdef list layouts = self.forward_part.results + self.backward_part.results
         cdef set results = {(<Layout>layout).base for layout in layouts if layout is not None}
-        cdef int own = self.bases - <int>len(self.sizes)
         cdef Note* note
         cdef int j
         part.stops, part.deaths = [], {}
         part.early = sorted({bases[number][0] for k in range(part.first, part.end) for number in used[k]
-                             if bases[number][0] >= own and not self.late[<int>bases[number][0] - own]})
+                             if bases[number][0] >= self.first_own and not self.late[<int>bases[number][0] - self.first_own]})
         for k in range(part.first, part.end):
             if self.notes.notes[k].kind == CALL or any([number in self.shared for number in used[k]]):
                 part.stops.append(k)
@@ -360,7 +359,6 @@ cdef class Replay:
             layouts.append(layout_at(tensor, MADE, bases[slot][0], offset + bases[slot][1]))
         numbers = {id(tensor): k for k, tensor in enumerate(call.inputs)}
         call.arguments, call.keywords = with_holes(call.arguments, numbers), with_holes(call.keywords, numbers)
-        call.result = None
         call.layouts, call.argument_count = layouts, <int>len(call.inputs)
         call.inputs = call.outputs = None
         return 0
@@ -436,7 +434,7 @@ cdef class Replay:
         finally:
             free(pointers)
 
-    cdef list results_of(self, Part part, list inputs, list storages, bint is_backward):
+    cdef list results_of(self, Part part, list inputs, list storages):
         cdef Layout layout
         cdef TensorImpl tensor
         cdef list results = []
@@ -448,7 +446,7 @@ cdef class Replay:
             elif layout.kind == VIEW_OF_INPUT or layout.kind == DETACHED:
                 tensor = inputs[layout.base - FIRST_INPUT]
                 view = tensor_in(layout, tensor.storage, byte_offset(tensor))
-                if not is_backward and layout.kind == VIEW_OF_INPUT:
+                if part is self.forward_part and layout.kind == VIEW_OF_INPUT:
                     view = as_strided(tensor, view.shape, view.stride(), view.storage_offset())
                 results.append(view)
             else:
@@ -477,7 +475,7 @@ cdef class Replay:
                 self.run_stop(part, stop, part.deaths.get(stop, ()), storages, pointers, scratch)
                 k = <Py_ssize_t>stop + 1
             self.run_kernels(part, k, part.end, pointers, scratch, released)
-            return self.results_of(part, inputs, storages, part is self.backward_part)
+            return self.results_of(part, inputs, storages)
         except BaseException:
             if before is not None:
                 for (number, first, end), values in zip(part.writes, before):
@@ -538,7 +536,7 @@ cdef class Replay:
         """Return the memory of a base: made when it is first touched."""
         cdef Storage storage = storages[base]
         if storage is None:
-            storage = new_storage(self.sizes[base - (self.bases - <int>len(self.sizes))])
+            storage = new_storage(self.sizes[base - self.first_own])
             storages[base], pointers[base] = storage, storage.data
         return storage
 

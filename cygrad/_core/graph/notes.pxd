@@ -4,7 +4,6 @@ A step is a launch, a decision by values, or a call of an operator that looks at
 is the memory of one Storage. Slots keep only memory alive that was there before: `Storage.note` has the number of
 a slot, and dies with the memory. Code outside of such calls that looks at values makes notes useless (memory.looks).
 """
-from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.launches cimport Launch
@@ -37,7 +36,7 @@ cdef struct Note:
     int outcome         # of a decision; the number of a call
     bint steady, safe, makes    # as of a launch
     void* again                 # an again_function (launches)
-    unsigned read, written
+    unsigned written
     Place places[MAX_TENSORS]
 
 cdef struct Slot:
@@ -49,7 +48,7 @@ cdef struct Slot:
     bint lost               # written by a call that was dropped: its values are not known
 
 cdef class Call:
-    cdef object function, arguments, keywords, result
+    cdef object function, arguments, keywords
     cdef list inputs, outputs       # tensors among arguments, and among results
     cdef list places                # of them, in this order: (slot, offset, whether it is written)
     cdef list saved                 # which of the tensors that the node of a result keeps are made anew: further places
@@ -65,14 +64,12 @@ cdef class Notes:
     cdef unsigned long long number          # of these notes, in the upper half of `Storage.note`
     cdef dict outside                       # number of slot: Storage that was there before
     cdef dict constants                     # number of slot: bytes
-    cdef dict versions                      # number of slot: version when it was met
     cdef list owners, calls
     cdef dict gradients                     # number of a tensor: the tensor, and its .grad before the first change
     cdef dict by_address                    # of storages from outside: number of slot
     cdef readonly bint failed               # a kernel, or a note, found no memory
     cdef readonly Looks looks               # that are part of no call
     cdef object outer
-    cdef Looks outer_looks
     cdef int open(self) except -1
     cdef int close(self) except -1
     cdef int slot_of(self, Storage storage, bint reads) except -1

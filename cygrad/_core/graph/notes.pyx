@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport Launch, Traits
 from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
-from cygrad._core.memory.looks cimport Looks, exchange_looks, note_look
+from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport DType, Storage, noting_number, owner_of, settle_all, version_of
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
@@ -43,7 +43,7 @@ cdef class Notes:
         global last_notes
         last_notes += 1
         self.number = last_notes << 32
-        self.outside, self.constants, self.versions, self.by_address, self.owners, self.calls = {}, {}, {}, {}, [], []
+        self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks = {}, Looks()
 
     def __dealloc__(self):
@@ -73,14 +73,14 @@ cdef class Notes:
         Py_INCREF(self)
         cg_notes_place()[0] = <void*>self
         noting_number()[0] = self.number
-        self.outer_looks = exchange_looks(self.looks)
+        count_looks_in(self.looks)
         return 0
 
     cdef int close(self) except -1:
         global special_active
         cg_notes_place()[0] = NULL if self.outer is None else <void*>self.outer
         noting_number()[0] = 0 if self.outer is None else (<Notes>self.outer).number
-        exchange_looks(self.outer_looks)
+        count_looks_in(None if self.outer is None else (<Notes>self.outer).looks)
         settings.count_noting(-1)
         special_active -= 1
         Py_XDECREF(<PyObject*>self)
@@ -128,7 +128,7 @@ cdef class Notes:
                 self.owners.append(storage)
             else:
                 self.by_address[<size_t><void*>storage] = number
-                self.outside[number], self.versions[number] = storage, version_of(storage)
+                self.outside[number] = storage
             self.slot_count += 1
         if storage.exports:
             note_look("its memory is shared with NumPy or another library")
@@ -166,7 +166,7 @@ cdef class Notes:
         cdef const Traits* traits = launch.traits
         cdef int k
         note.name, note.run, note.count, note.argument_bytes = launch.name, launch.run, launch.count, launch.argument_bytes
-        note.read, note.written, note.kind, note.outcome = launch.read, launch.written, kind, outcome
+        note.written, note.kind, note.outcome = launch.written, kind, outcome
         if traits is not NULL:
             note.steady, note.safe, note.makes, note.again = traits.steady, traits.safe, traits.makes, <void*>traits.again
         for k in range(launch.count):
@@ -296,7 +296,7 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
     notes.drop(count)
     notes.looks.count = looks
     call = Call.__new__(Call)
-    call.function, call.arguments, call.keywords, call.result = function, arguments, keywords, result
+    call.function, call.arguments, call.keywords = function, arguments, keywords
     call.inputs, call.outputs, call.places = tensors, [each for each in results if not any([each is other for other in tensors])], []
     note = notes.next_note()
     note.name, note.kind, note.outcome = "call", CALL, <int>len(notes.calls)

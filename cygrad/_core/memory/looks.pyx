@@ -1,6 +1,7 @@
 """Looks at values (see looks.pxd for the contract)."""
 cimport cython
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 import sys
 from pathlib import Path
@@ -20,17 +21,16 @@ cdef class Looks:
     """A count of looks."""
 
 
-cdef Looks exchange_looks(Looks looks):
-    cdef Looks before = None
-    if cg_looks_place()[0] is not NULL:
-        before = <Looks>cg_looks_place()[0]
-        Py_DECREF(before)
-    Py_INCREF(looks)
+cdef int count_looks_in(Looks looks) except -1:
+    cdef PyObject* before = <PyObject*>cg_looks_place()[0]
+    if looks is not None:
+        Py_INCREF(looks)
     cg_looks_place()[0] = NULL if looks is None else <void*>looks
-    return before
+    Py_XDECREF(before)
+    return 0
 
 
-def line_of_caller():
+cdef object line_of_caller():
     """Return the file and the line of the innermost code outside of the package that runs, or None."""
     frame = sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(INSIDE):

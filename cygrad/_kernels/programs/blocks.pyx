@@ -276,10 +276,6 @@ cdef void run_blocks(const Program* program) noexcept nogil:
         run_pass(&part, NULL)
 
 
-cdef void run_rows(const Pass* part, char* memory) noexcept nogil:
-    run_pass(part, memory)
-
-
 cdef void make_block(const Producer* producer, intptr_t start, intptr_t stop, char* block) noexcept nogil:
     run_part(<const Pass*>producer, start, stop, block, NULL)
 

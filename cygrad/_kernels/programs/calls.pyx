@@ -21,7 +21,7 @@ cdef void begin_passes(Pass* part, const Program* program, int end, int redirect
     cdef const Step* step
     cdef int j, k
     part.program, part.first, part.last, part.end, part.redirected, part.itemsize = program, 0, 0, end, redirected, 1
-    part.by_rows, part.row, part.row_count = False, 1, program.total
+    part.by_rows, part.row = False, 1
     for k in range(end):
         step = &program.steps[k]
         for j in range(step.inputs + 1):
@@ -106,7 +106,7 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
     if not find_rows(program, &row, &count) or not 0 < row <= BLOCK or row < LONG_ROW and count > FEW_ROWS:
         return False
     begin_passes(part, program, program.step_count, NONE)
-    part.by_rows, part.row, part.row_count, part.last = True, row, count, part.end
+    part.by_rows, part.row, part.last = True, row, part.end
     if not choose_calls(part):
         return False
     for k in range(program.slot_count):

@@ -7,7 +7,8 @@ from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, Operand, cg_items
 from cygrad._kernels.drivers.reduction cimport run_reduction
 from cygrad._kernels.programs.blocks cimport reduce_blocks
 from cygrad._kernels.programs.planning cimport find_rows, mark_needed
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program, converts, last_writer, output_of
+from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, converts, last_writer,
+                                             output_of)
 
 cdef inline bint is_single(const Slot* slot) noexcept nogil:
     """Return True if a row has one number in a slot."""
@@ -54,7 +55,7 @@ cdef bint find_maps(const Program* program, int reduction_step, bint* maps) noex
     mark_needed(program, reduction_step, single, needed, maps)
     for k in range(reduction_step):
         for j in range(program.steps[k].inputs if maps[k] else 0):
-            if single[program.steps[k].slots[j]] and last_writer(program, program.steps[k].slots[j], k + 1, reduction_step) >= 0:
+            if single[program.steps[k].slots[j]] and last_writer(program, program.steps[k].slots[j], k + 1, reduction_step) != NONE:
                 return False
     return True
 

@@ -1,7 +1,7 @@
 # cython: cdivision=True
 """Running (see running.pxd for the contract)."""
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks, run_rows
+from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks, run_pass
 from cygrad._kernels.programs.calls cimport cut_rows, row_memory
 from cygrad._kernels.programs.checking cimport Check, begin_check, compare, end_check
 from cygrad._kernels.programs.passes cimport PLACE, cut_passes, run_passes
@@ -58,7 +58,7 @@ cdef int run_program(const Plan* plan, char* memory) noexcept nogil:
     elif plan.way == REDUCED_BLOCKS:
         failed = reduce_blocks(plan.program)
     elif plan.way == ROWS:
-        run_rows(&plan.rows, memory)
+        run_pass(&plan.rows, memory)
     elif not (run_passes(plan.program, memory) if plan.way == PASSES else run_tiles(&plan.tiles, memory)):
         failed = -1
     if is_checked:

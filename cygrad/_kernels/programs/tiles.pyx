@@ -18,7 +18,7 @@ cdef enum:
 
 cdef bint cut_tiles(Tiles* tiles, const Program* program) noexcept nogil:
     cdef intptr_t elements = 1
-    cdef int d, k, first = 0, itemsize = 0
+    cdef int d, k, first = 0, itemsize = 0, threads = threads_for(program.total, program.cost)
     while first < program.ndim and not program.is_reduced[first]:
         first += 1
     tiles.program, tiles.dim, tiles.size, tiles.along, tiles.count = program, -1, 1, 1, 1
@@ -34,8 +34,8 @@ cdef bint cut_tiles(Tiles* tiles, const Program* program) noexcept nogil:
     for k in range(program.slot_count):
         itemsize = max(itemsize, cg_itemsize[cg_loops_of[program.slots[k].dtype]])
     tiles.slot_bytes = (elements * itemsize + 2 * VECTOR) // VECTOR * VECTOR
-    tiles.threads = threads_for(program.total, program.cost) if tiles.count > 1 else 1
-    tiles.streamed = STREAM_BYTES * max(threads_for(program.total, program.cost), 1) // max(program.total, 1)
+    tiles.threads = threads if tiles.count > 1 else 1
+    tiles.streamed = STREAM_BYTES * max(threads, 1) // max(program.total, 1)
     return elements <= LARGEST_TILE
 
 

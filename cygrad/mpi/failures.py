@@ -51,8 +51,10 @@ def _excepthook(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 @contextlib.contextmanager
 def _restored(before: float | None) -> Iterator[None]:
-    yield
-    agreement.debug.set(before)
+    try:
+        yield
+    finally:
+        agreement.debug.set(before)
 
 
 def debug(timeout: float | None = 60.0) -> contextlib.AbstractContextManager[None]:

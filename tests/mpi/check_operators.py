@@ -1,7 +1,7 @@
 """Values, transposes, tangents, batches, dtypes, layouts and sizes of all operators, on each rank."""
 
 from checking import COMM, MPI, RANK, SIZE, cg, drawn, mpi, np, refused, run
-from cygrad.operators._messages import library
+from cygrad.operators._messages import agreement, library
 from operator_table import CASES
 
 DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128")
@@ -172,6 +172,15 @@ def check_messages_of_more_elements_than_a_count_holds():
             same(case.call(tensor(case)), expected[name].numpy())
     finally:
         library.largest_count = transport.largest_count = before
+
+
+def check_debug_ends_with_its_block():
+    def fail():
+        with mpi.debug(timeout=5):
+            raise ValueError("in the block")
+
+    refused(ValueError, fail, "in the block")
+    assert agreement.debug.timeout is None
 
 
 def check_bad_input_is_refused_on_every_rank():

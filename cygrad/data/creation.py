@@ -12,6 +12,7 @@ from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value,
 from cygrad._core.compute.inplace import write_constant, write_values
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
+from cygrad._core.graph.notes import is_noting
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
@@ -105,7 +106,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         warn_of_parts(dtype_by_name[array.dtype.name], result_dtype, 2)
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
-        write = write_constant if _is_plain(data) else write_values
+        write = write_constant if is_noting() and _is_plain(data) else write_values
         write(result, lambda memory: memory.__setitem__(..., array))
     return finished(result, requires_grad)
 

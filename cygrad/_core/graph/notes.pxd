@@ -81,7 +81,7 @@ cdef class Notes:
     cdef void drop(self, Py_ssize_t count)
 
 cdef Notes current_notes()
-cdef bint is_noting() noexcept
+cpdef bint is_noting() noexcept
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept
 cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1

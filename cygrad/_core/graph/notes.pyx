@@ -30,7 +30,7 @@ cdef Notes current_notes():
     return <Notes>cg_notes_place()[0] if cg_notes_place()[0] is not NULL else None
 
 
-cdef bint is_noting() noexcept:
+cpdef bint is_noting() noexcept:
     return cg_notes_place()[0] is not NULL
 
 

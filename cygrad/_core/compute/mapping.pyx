@@ -4,14 +4,14 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, run_launch
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory, new_tensor
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
-                                             same_shape)
+                                             same_shape, tensor_of_operand)
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
-from cygrad._kernels.drivers.packing cimport load_operand, store_operand
+from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
 from cygrad._kernels.programs.linked cimport Loop, run_loop
 from cygrad._kernels.programs.steps cimport dtype_of
 
@@ -79,7 +79,7 @@ cdef size_t store_map(const void* arguments, intptr_t* words) noexcept:
     cdef intptr_t* place
     cdef int k, d
     if words is NULL:
-        return HEAD + map.ndim + map.count * (1 + NUMBER_WORDS + 3 + map.ndim)
+        return HEAD + map.ndim + map.count * (1 + NUMBER_WORDS + operand_words(map.ndim))
     words[0], words[1], words[2], words[3], words[4] = <intptr_t>map.kernel, map.dtype, map.count, map.ndim, map.cost
     words[5], words[6] = map.fresh, map.has_params
     memset(&words[7], 0, sizeof(map.params))
@@ -121,15 +121,12 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
     cdef Value values[MAX_OPERANDS]
     cdef list tensors = []
     cdef TensorImpl tensor, result
-    cdef intptr_t strides[MAX_DIMS]
-    cdef int k, d
+    cdef int k
     for k in range(map.count - 1):
         if map.is_number[k]:
             values[k].tensor, values[k].number = NULL, map.numbers[k]
             continue
-        for d in range(map.ndim):
-            strides[d] = map.operands[k].strides[d] // cg_itemsize[map.operands[k].dtype]
-        tensor = new_tensor(storages[len(tensors)], starts[len(tensors)], map.operands[k].dtype, map.ndim, map.shape, strides)
+        tensor = tensor_of_operand(&map.operands[k], map.ndim, map.shape, storages[len(tensors)], starts[len(tensors)])
         tensors.append(tensor)
         values[k].tensor = <PyObject*>tensor
     tensor = map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,

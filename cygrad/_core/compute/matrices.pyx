@@ -155,13 +155,10 @@ def first_failure(TensorImpl results not None, int dims=0):
     cdef intptr_t each = 1
     cdef int d, number
     cdef Failures failures
-    cdef Launch launch
     for d in range(results.ndim - dims, results.ndim):
         each *= results.sizes[d]
     failures.dtype, failures.count = results.dtype_nr, results.count
-    begin_launch(&launch, "failures", find_failure, &failures, sizeof(failures))
-    add_input(&launch, results)
-    number = run_decision(&launch)
+    number = run_decision("failures", find_failure, &failures, sizeof(failures), results)
     return (number - 1) // each if number else None
 
 
@@ -228,14 +225,11 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
     `triangle`: -1 looks at the lower one alone, 1 at the upper one.
     """
     cdef Finiteness finiteness
-    cdef Launch launch
     cdef int number
     finiteness.dtype, finiteness.ndim, finiteness.triangle = matrices.dtype_nr, matrices.ndim, triangle
     memcpy(finiteness.sizes, matrices.sizes, matrices.ndim * sizeof(intptr_t))
     memcpy(finiteness.strides, matrices.strides, matrices.ndim * sizeof(intptr_t))
-    begin_launch(&launch, "finiteness", find_nonfinite, &finiteness, sizeof(finiteness))
-    add_input(&launch, matrices)
-    number = run_decision(&launch)
+    number = run_decision("finiteness", find_nonfinite, &finiteness, sizeof(finiteness), matrices)
     return number - 1 if number else None
 
 

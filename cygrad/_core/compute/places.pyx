@@ -169,11 +169,8 @@ cdef TensorImpl with_dim(TensorImpl tensor, int dim, int ndim):
 cdef bint any_outside(TensorImpl places, intptr_t size) noexcept:
     """Say whether one of dense places of int64 is outside of a dim."""
     cdef Bounds bounds
-    cdef Launch launch
     bounds.count, bounds.size = places.count, size
-    begin_launch(&launch, "bounds", find_outside, &bounds, sizeof(bounds))
-    add_input(&launch, places)
-    return run_decision(&launch)
+    return run_decision("bounds", find_outside, &bounds, sizeof(bounds), places)
 
 
 cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size, error=RuntimeError, str prefix=""):

@@ -13,11 +13,11 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_addres
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, is_dense, may_cast,
-                                             refused, write_out)
+                                             refused, tensor_of_operand, write_out)
 from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
-from cygrad._kernels.drivers.packing cimport load_operand, store_operand
+from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
 from cygrad._kernels.programs.settings cimport large, noted
 
@@ -93,13 +93,10 @@ cdef int find_nan(void* arguments, char** data) noexcept nogil:
 cdef bint holds_nan(TensorImpl x) noexcept:
     """Say whether there is a NaN among the elements of a result that was just computed."""
     cdef Elements elements
-    cdef Launch launch
     if not cg_is_floating_point[x.dtype_nr]:
         return False
     elements.dtype, elements.count = x.dtype_nr, x.count
-    begin_launch(&launch, "nan", find_nan, &elements, sizeof(elements))
-    add_input(&launch, x)
-    return run_decision(&launch)
+    return run_decision("nan", find_nan, &elements, sizeof(elements), x)
 
 
 cdef int find_truth(void* arguments, char** data) noexcept nogil:
@@ -111,11 +108,8 @@ cdef int find_truth(void* arguments, char** data) noexcept nogil:
 cdef bint is_true(TensorImpl x) noexcept:
     """Say whether the one element of a tensor is not 0."""
     cdef Elements elements
-    cdef Launch launch
     elements.dtype, elements.count = x.dtype_nr, 1
-    begin_launch(&launch, "bool", find_truth, &elements, sizeof(elements))
-    add_input(&launch, x)
-    return run_decision(&launch)
+    return run_decision("bool", find_truth, &elements, sizeof(elements), x)
 
 
 cdef int check_taken(ReductionOp op, TensorImpl x) except -1:
@@ -171,7 +165,7 @@ cdef size_t store_reduce(const void* arguments, intptr_t* words) noexcept:
     cdef const Reduce* reduce = <const Reduce*>arguments
     cdef int ndim = reduce.ndim
     if words is NULL:
-        return 3 + 2 * ndim + 3 + ndim
+        return 3 + 2 * ndim + operand_words(ndim)
     words[0], words[1], words[2] = <intptr_t>reduce.kernel, ndim, reduce.out_dtype
     memcpy(&words[3], reduce.shape, ndim * sizeof(intptr_t))
     memset(&words[3 + ndim], 0, ndim * sizeof(intptr_t))
@@ -192,16 +186,14 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
     """Reduce another tensor, which may be pending, into the memory of a result."""
     cdef Reduce* reduce = <Reduce*>arguments
     cdef TensorImpl x, result
-    cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t sizes[MAX_DIMS]
     cdef int d, ndim = 0
     for d in range(reduce.ndim):
-        strides[d] = reduce.x.strides[d] // cg_itemsize[reduce.x.dtype]
         if not reduce.is_reduced[d]:
             sizes[ndim] = reduce.shape[d]
             ndim += 1
     result = new_tensor(storages.pop(), starts[1], reduce.out_dtype, ndim, sizes, NULL)
-    x = new_tensor(storages.pop(), starts[0], reduce.x.dtype, reduce.ndim, reduce.shape, strides)       # its only reference perhaps
+    x = tensor_of_operand(&reduce.x, reduce.ndim, reduce.shape, storages.pop(), starts[0])      # its only reference perhaps
     if reduce_any(reduce.kernel, reduce.is_sum, x, reduce.is_reduced, result):
         raise MemoryError()
     return None

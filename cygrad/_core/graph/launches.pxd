@@ -80,6 +80,6 @@ cdef inline int run_launch(Launch* launch, bint release) noexcept:
     return launch.run(launch.arguments, data)
 
 # Run a kernel whose result, no less than 0, decides the caller's way.
-cdef int run_decision(Launch* launch) noexcept
+cdef int run_decision(const char* name, kernel_function run, void* arguments, size_t argument_bytes, TensorImpl tensor) noexcept
 cdef int run_released(Launch* launch, char** data) noexcept
 cdef int run_noted(Launch* launch, char** data) noexcept

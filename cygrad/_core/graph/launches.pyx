@@ -12,14 +12,14 @@ from cygrad._kernels.programs.settings cimport CHECKED, mode, noted
 cdef Traits STEADY = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL)
 
 
-cdef int run_decision(Launch* launch) noexcept:
-    cdef char* data[MAX_TENSORS]
-    cdef int k, outcome
-    for k in range(launch.count):
-        data[k] = value_address(<TensorImpl>launch.tensors[k])
-    outcome = launch.run(launch.arguments, data)
+cdef int run_decision(const char* name, kernel_function run, void* arguments, size_t argument_bytes, TensorImpl tensor) noexcept:
+    cdef Launch launch
+    cdef char* data = value_address(tensor)
+    cdef int outcome = run(arguments, &data)
     if noted:
-        note_launch(launch, data, DECISION, outcome)
+        begin_launch(&launch, name, run, arguments, argument_bytes)
+        add_input(&launch, tensor)
+        note_launch(&launch, &data, DECISION, outcome)
     return outcome
 
 

@@ -6,6 +6,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl
+from cygrad._core.memory.storage cimport Storage
 from cygrad._kernels.drivers.elementwise cimport Operand, cg_number
 
 cdef enum:
@@ -35,6 +36,7 @@ cdef int check_cast(int result, int target) except -1
 cdef int to_number(Value* value, int dtype) except -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
 cdef void describe_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim) noexcept
+cdef TensorImpl tensor_of_operand(const Operand* operand, int ndim, const intptr_t* shape, Storage storage, intptr_t start)
 cdef void describe_number(Operand* operand, const cg_number* number, int dtype, int loop_dtype, int ndim) noexcept
 cdef int check_changeable(TensorImpl target) except -1
 cdef int check_writable(TensorImpl target) except -1

@@ -14,8 +14,8 @@ from cygrad._core.graph.constants cimport move, tensor_of_number
 from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
-from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, place_of,
-                                        tensor_type)
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad,
+                                        new_tensor, place_of, tensor_type)
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
@@ -340,6 +340,15 @@ cdef void describe_operand(Operand* operand, TensorImpl tensor, int loop_dtype, 
         operand.strides[d] = 0
     for d in range(tensor.ndim):
         operand.strides[offset + d] = 0 if tensor.sizes[d] == 1 else tensor.strides[d] * size
+
+
+cdef TensorImpl tensor_of_operand(const Operand* operand, int ndim, const intptr_t* shape, Storage storage, intptr_t start):
+    """Return a tensor that lies as an operand does, from a byte of a storage on."""
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d
+    for d in range(ndim):
+        strides[d] = operand.strides[d] // cg_itemsize[operand.dtype]
+    return new_tensor(storage, start, operand.dtype, ndim, shape, strides)
 
 
 cdef void describe_number(Operand* operand, const cg_number* number, int dtype, int loop_dtype, int ndim) noexcept:

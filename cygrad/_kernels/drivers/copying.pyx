@@ -1,7 +1,7 @@
 """Copies as launches (see copying.pxd for the contract)."""
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.packing cimport copy, load_operand, store_operand
+from cygrad._kernels.drivers.packing cimport copy, load_operand, operand_words, store_operand
 
 
 cdef int run_copy(void* arguments, char** data) noexcept nogil:
@@ -14,7 +14,7 @@ cdef int run_copy(void* arguments, char** data) noexcept nogil:
 cdef size_t store_copy(const void* arguments, intptr_t* words) noexcept:
     cdef const Copy* elements = <const Copy*>arguments
     if words is NULL:
-        return 1 + 3 * elements.ndim + 6
+        return 1 + elements.ndim + 2 * operand_words(elements.ndim)
     words[0] = elements.ndim
     memcpy(&words[1], elements.shape, elements.ndim * sizeof(intptr_t))
     return store_operand(&elements.target, elements.ndim,

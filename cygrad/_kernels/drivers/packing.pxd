@@ -32,19 +32,22 @@ cdef struct Operand:
     intptr_t strides[MAX_DIMS]   # in bytes, 0 where the operand is repeated
 
 # An operand in as many words as its dims take, and back; both return the next word.
+cdef inline size_t operand_words(int ndim) noexcept nogil:
+    return 3 + ndim
+
 cdef inline intptr_t* store_operand(const Operand* operand, int ndim, intptr_t* words) noexcept nogil:
     cdef int d
     words[0], words[1], words[2] = operand.dtype, operand.loop_dtype, operand.padded
     for d in range(ndim):
         words[3 + d] = operand.strides[d]
-    return words + 3 + ndim
+    return words + operand_words(ndim)
 
 cdef inline const intptr_t* load_operand(Operand* operand, int ndim, const intptr_t* words) noexcept nogil:
     cdef int d
     operand.dtype, operand.loop_dtype, operand.padded = <int>words[0], <int>words[1], words[2]
     for d in range(ndim):
         operand.strides[d] = words[3 + d]
-    return words + 3 + ndim
+    return words + operand_words(ndim)
 
 cdef cg_cast cast(int source, int target) noexcept nogil
 cdef int vector_bytes() noexcept nogil

@@ -9,7 +9,7 @@ from collections import Counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed, share_memory
+from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole, put_together
 from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable
@@ -321,7 +321,8 @@ class Capture:
         back: list[Any] = []
         split, codes = len(notes), len(observation.guarded_codes)
         recorded = recorded_results(results, inputs)
-        if any(result.is_leaf for result in recorded) or share_memory(results):
+        if any(result.is_leaf for result in recorded) or any(results[k].requires_grad or results[earlier].requires_grad
+                                                                for k, earlier, _, _ in shared_memory(results)):
             raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
                                "by .clone()")
         if recorded:

@@ -243,8 +243,12 @@ class Observation:
         return value if isinstance(value, ModuleType) else None
 
     def end(self, frame: FrameType, reason: str) -> None:
+        """Refuse a replay for something that a line does."""
+        self.refuse(f"{frame.f_code.co_filename}:{frame.f_lineno} {reason}")
+
+    def refuse(self, reason: str) -> None:
         """Note a reason why a replay would differ, if it is the first one."""
-        self.impure = self.impure or f"{frame.f_code.co_filename}:{frame.f_lineno} {reason}"
+        self.impure = self.impure or reason
 
     # ----- Places -----
     def guard(self, source: int, holder: Any, name: Any) -> None:
@@ -253,19 +257,19 @@ class Observation:
         if place in self.seen:
             return
         if len(self.seen) >= MOST_GUARDS:       # an error here would be one of the function
-            self.impure = self.impure or f"its code can name more than {MOST_GUARDS} values outside of it: give them as arguments"
+            self.refuse(f"its code can name more than {MOST_GUARDS} values outside of it: give them as arguments")
             return
         self.seen.add(place)
         try:
             guard = Guard(source, holder, name)
         except (Uncapturable, Uncommon) as error:       # here it would be one of the function
-            self.impure = self.impure or str(error)
+            self.refuse(str(error))
             return
         self.guards.append(guard)
         value = guard.value_now()
         reason = changes_unseen(value)
         if reason:
-            self.impure = self.impure or f"its code names {guard!r}, which {reason}: give the result as an argument"
+            self.refuse(f"its code names {guard!r}, which {reason}: give the result as an argument")
         if value is not None and not (source == GuardSource.KEY and isinstance(value, ModuleType)):
             self.reach(value)
 
@@ -277,23 +281,22 @@ class Observation:
         self.objects.append(value)
         reason = changes_unseen(value)
         if reason:
-            self.impure = self.impure or f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument"
+            self.refuse(f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument")
         if isinstance(value, operator.attrgetter):
             self.names.add("attrgetter")
         for part in parts_of(value):
             self.reach(part)
         if isinstance(value, set | frozenset | bytearray) or type(value).__module__ == "array":      # not imported here
             self.guard_items(value, GuardSource.ITEM, ())
-        elif isinstance(value, FunctionType):
+            return
+        if isinstance(value, FunctionType):
             self.reach_function(value)
-        elif isinstance(value, list | tuple | deque):
+            return
+        if isinstance(value, list | tuple | deque):
             self.guard_items(value, GuardSource.ITEM, range(len(value)))
-            self.reach_attributes(value, self.names)
         elif isinstance(value, dict):
             self.guard_items(value, GuardSource.KEY, [*value])
-            self.reach_attributes(value, self.names)
-        else:
-            self.reach_attributes(value, self.names)
+        self.reach_attributes(value, self.names)
 
     def guard_items(self, container: Any, source: int, names: Iterable[Any]) -> None:
         """Guard the length and the items of a container."""

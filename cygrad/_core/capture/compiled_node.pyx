@@ -110,14 +110,6 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     return results
 
 
-def share_memory(list results not None):
-    """Return True if a result that requires a gradient lies in the memory of another one."""
-    cdef dict owners = {}
-    for tensor in results:
-        owners.setdefault(id(owner_of((<TensorImpl?>tensor).storage)), []).append(tensor)
-    return any([len(group) > 1 and any([needs_grad(<TensorImpl>tensor) for tensor in group]) for group in owners.values()])
-
-
 def recorded_results(list results not None, list inputs not None):
     """Return the results that require gradients and have memory of their own, which are the outputs of a node."""
     cdef set outside = {id(owner_of((<TensorImpl?>tensor).storage)) for tensor in inputs}

@@ -246,9 +246,8 @@ cdef object call_special(object op, object arguments, object keywords):
         result = ask(op, arguments, keywords)
         if result is not NotImplemented:
             return result
-    if is_noting():
-        special = any_special_of(arguments, keywords)
-        return call_on_special(op, arguments, keywords) if special else noted_call(op.function, arguments, keywords)
+    if is_noting() and not any_special_of(arguments, keywords):
+        return noted_call(op.function, arguments, keywords)
     return call_on_special(op, arguments, keywords)
 
 

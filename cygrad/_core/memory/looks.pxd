@@ -5,5 +5,5 @@ cdef class Looks:
     cdef readonly str reason        # of the first one
     cdef readonly object line       # where that was, outside of the package: (file, line), or None
 
-cdef int count_looks_in(Looks looks) except -1      # those of this thread; None: nowhere
+cdef int count_looks_in(Looks looks) except -1      # looks of this thread; None: nowhere
 cdef void note_look(str reason) noexcept

@@ -39,7 +39,7 @@ def mpi_halo_exchange(input: Tensor, comm: Any, width: int | Sequence[int] = 1) 
             raise ValueError(f"{words_for(mpi_halo_exchange)}(): the halo is {count} wide, but this rank's part of the field has the shape "
                              f"{list(shape)}: give each rank at least as many elements as the halo is wide")
     padded = (*(size + 2 * count for size, count in zip(shape, widths, strict=False)), *shape[len(widths):])
-    return sent(input, Message("halo_exchange", comm, Side(shape), Side(padded), widths=tuple([(count, count) for count in widths])))
+    return sent(input, Message("halo_exchange", comm, Side(shape), Side(padded), widths=widths))
 
 
 @operator
@@ -62,7 +62,7 @@ def mpi_halo_add(input: Tensor, comm: Any, width: int | Sequence[int] = 1) -> Te
         if size < count:
             raise ValueError(f"{words_for(mpi_halo_add)}(): the halo is {count} wide, but a field of the shape {list(shape)} has only "
                              f"{size} elements inside of it")
-    return sent(input, Message("halo_add", comm, Side(shape), Side(inner), widths=tuple([(count, count) for count in widths])))
+    return sent(input, Message("halo_add", comm, Side(shape), Side(inner), widths=widths))
 
 
 def _checked(operator: Any, input: Tensor, comm: Any, width: Any) -> tuple[Any, tuple[int, ...]]:

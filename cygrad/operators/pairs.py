@@ -12,7 +12,7 @@ from cygrad.operators._messages.library import DATATYPES
 from cygrad.operators._messages.message import Message, Side
 from cygrad.operators._messages.tokens import thread
 from cygrad.operators._messages.transport import received_into, transported
-from cygrad.operators.transfers import sent
+from cygrad.operators.transfers import is_taped, sent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,11 +56,6 @@ def message_from(operator: Any, input: Tensor, source: Any, tag: Any, comm: Any)
     comm = checked_communicator(operator, comm)
     side = Side(tuple(input.shape), None, checked_rank(operator, "source", source, comm), checked_tag(operator, "tag", tag))
     return Message("recv", comm, Side((0,)), side)
-
-
-def is_taped(tensor: Tensor) -> bool:
-    """Say whether a message that brings such a tensor is recorded by a tape."""
-    return thread.token is not None and is_grad_enabled() and tensor.dtype.is_differentiable
 
 
 def can_receive(tensor: Tensor) -> bool:

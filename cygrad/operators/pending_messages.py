@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute.inplace import overwrite
-from cygrad._core.graph.modes import is_grad_enabled
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
 from cygrad.operators._messages.checks import checked_communicator
 from cygrad.operators._messages.library import reduction
-from cygrad.operators._messages.message import Message, Side, no_derivative
+from cygrad.operators._messages.message import Message, Side
 from cygrad.operators._messages.pending import Exchange
 from cygrad.operators._messages.tokens import thread
 from cygrad.operators.collectives import mpi_allreduce
-from cygrad.operators.pairs import can_receive, is_taped, message_from, message_to
-from cygrad.operators.transfers import new_token
+from cygrad.operators.pairs import can_receive, message_from, message_to
+from cygrad.operators.transfers import arrived, check_derivative, is_taped, new_token
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -47,12 +46,10 @@ def _start_gradients(gs: list[Any], exchange: Exchange) -> tuple[Any, Any]:
 
 
 def _end_gradients(gs: list[Any], exchange: Exchange, dtype: Any) -> tuple[Any]:
-    """Start to send the gradient, or zeros where none has come."""
-    g, token = gs
-    arrived = token if g is None else g
-    g = arrived.new_zeros(exchange.message.receives.shape, dtype=dtype) if g is None else g
+    """Start to send the gradient."""
+    g, token = arrived(gs, exchange.message, dtype)
     exchange.back = _started(g, Exchange(exchange.message.transposed()))
-    return (new_token() if token is None else token,)
+    return (token,)
 
 
 def _refused(tangent_of: Any, operator: Any, result: Any, *arguments: Any) -> Any:
@@ -97,7 +94,7 @@ class Pending:
         return self._result
 
 
-class Ended(Pending):
+class _Ended(Pending):
     """The handle of a message that has ended."""
 
     def __init__(self, result: Tensor) -> None:
@@ -118,7 +115,7 @@ class _Sent(Pending):
 
 def _ended_at_once(input: Tensor, op: Any = "sum", *, comm: Any = None) -> Any:
     """Return the handle of a message that has ended, for tensors that have a tangent or are one example of many."""
-    return Ended(mpi_allreduce(input, op, comm=comm))
+    return _Ended(mpi_allreduce(input, op, comm=comm))
 
 
 @operator(parts=_ended_at_once)
@@ -136,8 +133,7 @@ def mpi_iallreduce(input: Tensor, op: Any = "sum", *, comm: Any = None) -> Pendi
     """
     comm, shape = checked_communicator(mpi_iallreduce, comm), input.shape
     message = Message("allreduce", comm, Side(shape), Side(shape), 0, reduction("mpi.iallreduce", op))
-    if not message.is_linear and input.requires_grad and is_grad_enabled():
-        raise no_derivative(message)
+    check_derivative(message, input)
     return Pending(_started(input, Exchange(message)))
 
 

@@ -19,11 +19,21 @@ if TYPE_CHECKING:
 float32 = dtype_by_name["float32"]
 
 
-def sent(input: Tensor, message: Message) -> Tensor:
-    """Return the tensor that a message brings, recorded; inside of a tape with its token."""
+def is_taped(tensor: Tensor) -> bool:
+    """Say whether a message that brings such a tensor is recorded by a tape."""
+    return thread.token is not None and is_grad_enabled() and tensor.dtype.is_differentiable
+
+
+def check_derivative(message: Message, input: Tensor) -> None:
+    """Refuse a tensor with a gradient for a reduction that has none."""
     if not message.is_linear and input.requires_grad and is_grad_enabled():
         raise no_derivative(message)
-    if thread.token is None or not message.is_linear or not input.dtype.is_differentiable or not is_grad_enabled():
+
+
+def sent(input: Tensor, message: Message) -> Tensor:
+    """Return the tensor that a message brings, recorded; inside of a tape with its token."""
+    check_derivative(message, input)
+    if not message.is_linear or not is_taped(input):
         return _transfer(input, message)
     result, thread.token = _taped_transfer(input, thread.token, message)
     return result
@@ -52,12 +62,18 @@ def _transfer(input: Tensor, message: Message) -> Tensor:
     return recorded(_transfer, (input,), transported(message, input), message=message)
 
 
-def _taped_gradients(gs: list[Any], message: Message, dtype: Any) -> tuple[Any, Any]:
-    """Send the gradient, or zeros where none has come, and pass the token on to the message before."""
+def arrived(gs: list[Any], message: Message, dtype: Any) -> tuple[Any, Any]:
+    """Return the gradients of a result and its token: zeros and a new token where none has come."""
     g, token = gs
-    arrived = token if g is None else g
-    back = sent(arrived.new_zeros(message.receives.shape, dtype=dtype) if g is None else g, message.transposed())
-    return back, new_token() if token is None else token
+    if g is None:
+        g = token.new_zeros(message.receives.shape, dtype=dtype)
+    return g, new_token() if token is None else token
+
+
+def _taped_gradients(gs: list[Any], message: Message, dtype: Any) -> tuple[Any, Any]:
+    """Send the gradient, and pass the token on to the message before."""
+    g, token = arrived(gs, message, dtype)
+    return sent(g, message.transposed()), token
 
 
 @operator(each=_taped_gradients, tangent=_tangent, batch=_all_examples, method=False)

@@ -16,41 +16,34 @@ from cygrad.operators._messages.message import Message
 def exchange(message: Message, source: np.ndarray, target: np.ndarray, kind: Any) -> None:
     """Copy a field into the middle of the target, and the neighbours' edges around it; zeros where there is no neighbour."""
     target[_interior(message, target, 0)] = source
-    for d, (low, high) in enumerate(message.widths):
-        n, region = target.shape[d] - low - high, _interior(message, target, d + 1)
+    for d, width in enumerate(message.widths):
+        n, region = target.shape[d] - 2 * width, _interior(message, target, d + 1)
         below, above = message.comm.Shift(d, 1)
-        _shift(message, target, region, d, (n, low), above, (0, low), below, kind)
-        _shift(message, target, region, d, (low, high), below, (low + n, high), above, kind)
+        target[_slab(region, d, 0, width)] = _exchanged(message, target[_slab(region, d, n, width)], above, below, kind)
+        target[_slab(region, d, width + n, width)] = _exchanged(message, target[_slab(region, d, width, width)], below, above, kind)
 
 
 def add(message: Message, source: np.ndarray, target: np.ndarray, kind: Any) -> None:
     """Add each rank's halos to the edges of the neighbours they came from, and leave the middle in the target."""
     work = source.copy()
-    for d, (low, high) in reversed([*enumerate(message.widths)]):
-        n, region = work.shape[d] - low - high, _interior(message, work, d + 1)
+    for d, width in reversed([*enumerate(message.widths)]):
+        n, region = work.shape[d] - 2 * width, _interior(message, work, d + 1)
         below, above = message.comm.Shift(d, 1)
         # Both are received before either is added: where a field is narrow, a halo holds elements of both edges.
-        from_above = _exchanged(message, work[_slab(region, d, 0, low)], below, above, kind)
-        from_below = _exchanged(message, work[_slab(region, d, low + n, high)], above, below, kind)
-        work[_slab(region, d, n, low)] += from_above
-        work[_slab(region, d, low, high)] += from_below
+        from_above = _exchanged(message, work[_slab(region, d, 0, width)], below, above, kind)
+        from_below = _exchanged(message, work[_slab(region, d, width + n, width)], above, below, kind)
+        work[_slab(region, d, n, width)] += from_above
+        work[_slab(region, d, width, width)] += from_below
     target[...] = work[_interior(message, work, 0)]
 
 
 def _interior(message: Message, field: np.ndarray, first: int) -> tuple[slice, ...]:
     """Return the region without the halos of the dims from `first` on."""
-    return tuple([slice(None) if d < first else slice(low, field.shape[d] - high) for d, (low, high) in enumerate(message.widths)])
+    return tuple([slice(None) if d < first else slice(width, field.shape[d] - width) for d, width in enumerate(message.widths)])
 
 
 def _slab(region: tuple[slice, ...], dim: int, start: int, width: int) -> tuple[slice, ...]:
     return (*region[:dim], slice(start, start + width), *region[dim + 1:])
-
-
-def _shift(message: Message, field: np.ndarray, region: tuple[slice, ...], dim: int, sent: tuple[int, int], dest: int,
-           received: tuple[int, int], source: int, kind: Any) -> None:
-    """Send the slab at one place along a dim to a neighbour, and receive another one from the neighbour on the other side."""
-    if sent[1]:
-        field[_slab(region, dim, *received)] = _exchanged(message, field[_slab(region, dim, *sent)], dest, source, kind)
 
 
 def _exchanged(message: Message, slab: np.ndarray, dest: int, source: int, kind: Any) -> np.ndarray:

@@ -40,8 +40,8 @@ class Side(NamedTuple):
     peer: int = -1
     tag: int = 0
 
-    def of_examples(self, sizes: tuple[int, ...]) -> Side:
-        return self._replace(shape=(*self.shape, *sizes))
+    def of_examples(self, size: int) -> Side:
+        return self._replace(shape=(*self.shape, size))
 
 
 class Message(NamedTuple):
@@ -53,7 +53,7 @@ class Message(NamedTuple):
     receives: Side
     root: int = 0
     reduction: Reduction | None = None              # of the operations that add; None: a sum
-    widths: tuple[tuple[int, int], ...] = ()        # of halos
+    widths: tuple[int, ...] = ()                    # of halos, by dim
 
     @property
     def is_linear(self) -> bool:
@@ -65,9 +65,9 @@ class Message(NamedTuple):
             raise no_derivative(self)
         return self._replace(operation=TRANSPOSES[self.operation], sends=self.receives, receives=self.sends)
 
-    def of_examples(self, *sizes: int) -> Message:
-        """Return the message for many examples, which lie along further dims at the end."""
-        return self._replace(sends=self.sends.of_examples(sizes), receives=self.receives.of_examples(sizes))
+    def of_examples(self, size: int) -> Message:
+        """Return the message for many examples, which lie along a further dim at the end."""
+        return self._replace(sends=self.sends.of_examples(size), receives=self.receives.of_examples(size))
 
     def agreed(self) -> str:
         """Return a text in which all ranks of a collective operation agree."""

@@ -11,7 +11,7 @@ from cygrad.operators._messages.agreement import PAUSE, debug
 from cygrad.operators._messages.checks import check_usable
 from cygrad.operators._messages.library import datatype, mpi
 from cygrad.operators._messages.message import Message
-from cygrad.operators._messages.transport import check_reduction, operation_of, pieces
+from cygrad.operators._messages.transport import check_reduction, operation_of, pieces, start_receive, start_send
 
 
 class Exchange:
@@ -33,14 +33,13 @@ class Exchange:
         self.result = empty_tensor(message.receives.shape, dtype) if into is None else into
         source, target, kind = to_bits(input.detach().contiguous()), to_bits(self.result), datatype(dtype)
         self._arrays = source, target
-        sends, receives, comm = message.sends, message.receives, message.comm
         if message.operation == "send":
-            self._requests = [comm.Isend((part, kind), sends.peer, sends.tag) for (part,) in pieces(source)]
+            self._requests = start_send(message, source, kind)
         elif message.operation == "recv":
-            self._requests = [comm.Irecv((part, kind), receives.peer, receives.tag) for (part,) in pieces(target)]
+            self._requests = start_receive(message, target, kind)
         else:
             operation = operation_of(message)
-            self._requests = [comm.Iallreduce((part, kind), (place, kind), operation) for part, place in pieces(source, target)]
+            self._requests = [message.comm.Iallreduce((part, kind), (place, kind), operation) for part, place in pieces(source, target)]
 
     def test(self) -> bool:
         """Say whether the message has ended."""

@@ -89,14 +89,22 @@ def _replicate(message: Message, source: Array, target: Array, kind: Any) -> Non
     target[...] = source
 
 
+def start_send(message: Message, source: Array, kind: Any) -> list[Any]:
+    """Return the requests of an array that is sent to the other rank."""
+    return [message.comm.Isend((part, kind), message.sends.peer, message.sends.tag) for (part,) in pieces(source)]
+
+
+def start_receive(message: Message, target: Array, kind: Any) -> list[Any]:
+    """Return the requests of an array that the other rank sends."""
+    return [message.comm.Irecv((part, kind), message.receives.peer, message.receives.tag) for (part,) in pieces(target)]
+
+
 def _sendrecv(message: Message, source: Array, target: Array, kind: Any) -> None:
     sends, receives, null = message.sends, message.receives, mpi().PROC_NULL
     if source.size <= largest_count() and target.size <= largest_count():
         message.comm.Sendrecv((source, kind), sends.peer, sends.tag, (target, kind), receives.peer, receives.tag)
     else:
-        requests = [message.comm.Isend((part, kind), sends.peer, sends.tag) for (part,) in pieces(source)]
-        requests += [message.comm.Irecv((part, kind), receives.peer, receives.tag) for (part,) in pieces(target)]
-        mpi().Request.Waitall(requests)
+        mpi().Request.Waitall(start_send(message, source, kind) + start_receive(message, target, kind))
     if receives.peer == null:
         target[...] = 0
 

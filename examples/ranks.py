@@ -25,7 +25,7 @@ def progress(comm: MPI.Comm, values: list[float], total: int | None = None) -> I
 
 
 def compare_with_one_process(comm: MPI.Comm, objective: Any, loss: Callable[..., cg.Tensor], start: Any, x: Any, tolerance: float) -> None:
-    """Print how far value and gradient are from those of the whole loss on one process, and exit where that is too far."""
+    """Compare value and gradient with the whole loss on one process: print the difference, and exit above the tolerance."""
     value, gradient = objective(x)
     apart = 0.0
     if comm.rank == 0:

@@ -97,9 +97,9 @@ def _share_among(input: Tensor, g: Tensor, y: Tensor, dim: Dims) -> Tensor:
     return _shared(g, input, y, dim)
 
 
-def _to_its_place(g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: int) -> Tensor:
+def _to_its_place(g: Tensor, input_shape: tuple[int, ...], indices: Tensor, dim: int) -> Tensor:
     """Return the gradient of extrema along a dim, which goes to the elements that they are."""
-    return g.new_zeros(input_shape).scatter_add(dim, indices, keep_dims(g, input_shape, (dim,)))
+    return keep_dims(g, input_shape, (dim,))._spread_along(dim, indices, input_shape)
 
 
 def _into_its_place(whole: Tensor, g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: int) -> None:

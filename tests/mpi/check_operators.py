@@ -1,7 +1,7 @@
 """Values, transposes, tangents, batches, dtypes, layouts and sizes of all operators, on each rank."""
 
 from checking import COMM, MPI, RANK, SIZE, cg, drawn, mpi, np, refused, run
-from cygrad.operators._messages import agreement, library
+from cygrad.operators._messages import agreement, transport
 from operator_table import CASES
 
 DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128")
@@ -164,14 +164,12 @@ def check_other_reductions_have_no_derivative():
 def check_messages_of_more_elements_than_a_count_holds():
     """With a lowered limit: every call is split, and every round smaller than a block."""
     expected = {name: case.call(tensor(case)) for name, case in CASES.items()}
-    before, library.largest_count = library.largest_count, lambda: 2
+    before, transport.largest_count = transport.largest_count, lambda: 2
     try:
-        from cygrad.operators._messages import transport
-        transport.largest_count = library.largest_count
         for name, case in CASES.items():
             same(case.call(tensor(case)), expected[name].numpy())
     finally:
-        library.largest_count = transport.largest_count = before
+        transport.largest_count = before
 
 
 def check_debug_ends_with_its_block():

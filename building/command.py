@@ -25,6 +25,7 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # Rooms whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are short, or
 # LAPACK's, and the engine and the levels are no slower.
 OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "matrices": SHORT, "engine": SHORT, "levels": SHORT}
+ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
 
@@ -71,7 +72,8 @@ class Build(build_ext):
         for source in (COMMON, *MODULES):
             translated = common_translation(folder) if source is COMMON else translation_of(source, folder, self.debug)
             optimization = OPTIMIZATION.get(source.parent.name, CALLS)
-            yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), optimization), translated)
+            flags = [*optimization, "-include", ERROR_PATHS]
+            yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), flags), translated)
 
     def copy_extensions_to_source(self) -> None:
         """Leave word of the objects of the loops and of the compiler's messages, for the tests of a build in place."""

@@ -120,13 +120,13 @@ static PyObject *cg_operator_ended(Py_ssize_t event, PyObject *result) {
     return result;
 }
 
-static inline int cg_is_name(PyObject *name, PyObject *other) {
-    return name == other || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, other) == 0);
-}
-
+/* Names in calls are interned, almost always: then equal names are one object. */
 static inline int cg_is_one_of(PyObject *name, PyObject *names) {
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); k++)
-        if (cg_is_name(name, PyTuple_GET_ITEM(names, k))) return 1;
+        if (name == PyTuple_GET_ITEM(names, k)) return 1;
+    if (__builtin_expect(PyUnicode_CHECK_INTERNED(name) != 0, 1)) return 0;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); k++)
+        if (PyUnicode_Compare(name, PyTuple_GET_ITEM(names, k)) == 0) return 1;
     return 0;
 }
 

@@ -115,7 +115,7 @@ def _with_autoray(autoray: ModuleType) -> None:
         return numpy_like
 
     def drawn(draw: Callable[..., Any], low: float, scale: float, size: Any, dtype: Any) -> Any:
-        return with_dtype(draw)(size if isinstance(size, tuple | list) else (() if size is None else (size,)), dtype=dtype) * scale + low
+        return with_dtype(draw)(size if isinstance(size, (tuple, list)) else (() if size is None else (size,)), dtype=dtype) * scale + low
 
     for name in ("zeros", "ones"):
         register("cygrad", name, wrapper=with_dtype)

@@ -189,7 +189,7 @@ def _parameter(leaf: Any, path: str) -> NDArray[Any]:
     """Return a leaf of the start as an array; only tensors with gradients are parameters."""
     array = to_array(leaf.detach()) if isinstance(leaf, Tensor) else np.asarray(leaf)
     if array.dtype.kind not in "fc":
-        kind = f"{type(leaf).__name__} of dtype {array.dtype}" if isinstance(leaf, Tensor | np.ndarray) else type(leaf).__name__
+        kind = f"{type(leaf).__name__} of dtype {array.dtype}" if isinstance(leaf, (Tensor, np.ndarray)) else type(leaf).__name__
         raise TypeError(f"{path} is no parameter: only tensors, arrays and numbers of floating-point dtype have a gradient, but this is "
                         f"{kind}. Convert it, or let f take it from elsewhere, e.g. by functools.partial")
     return array

@@ -75,7 +75,7 @@ def answer(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) 
 def _items(arguments: Iterable[Any]) -> Iterator[Any]:
     """Yield arguments, and the items of lists and tuples among them."""
     for argument in arguments:
-        if isinstance(argument, tuple | list):
+        if isinstance(argument, (tuple, list)):
             yield from argument
         else:
             yield argument
@@ -127,7 +127,7 @@ def _as_class(value: Any, cls: type[Tensor]) -> Any:
             return value
         # A result without a history needs no view of itself.
         return value.as_subclass(cls) if value.requires_grad or value._is_view() else as_instance(value, cls)
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         items = [_as_class(item, cls) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value

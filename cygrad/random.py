@@ -195,7 +195,7 @@ def randint(
     first, end = low, high
     if size is None:
         first, end, size = 0, low, high  # type: ignore[assignment]
-    if not isinstance(size, tuple | list):
+    if not isinstance(size, (tuple, list)):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
     return Plan(_size((), size), sampling.integers(first, end), int64)
 

@@ -294,7 +294,7 @@ def _fill(file: Any, view: memoryview) -> None:
             count = readinto(view)
         else:
             part = file.read(view.nbytes)
-            if not isinstance(part, bytes | bytearray):
+            if not isinstance(part, (bytes, bytearray)):
                 raise TypeError(f"load() needs a file opened in binary mode, its read() gave {type(part).__name__}")
             count = len(part)
             view[:count] = part
@@ -405,7 +405,7 @@ class _Tree:
 
     def decode(self, form: Any, depth: int) -> Any:
         """Return the object of a JSON form."""
-        if form is None or isinstance(form, bool | int | float | str):
+        if form is None or isinstance(form, (bool, int, float, str)):
             return form
         _check(depth >= 0, f"it is nested more than {DEEPEST} deep")
         if isinstance(form, list):

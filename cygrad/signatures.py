@@ -33,14 +33,14 @@ class Kind(NamedTuple):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float | np.number | np.bool_ | TensorImpl)
+    return isinstance(value, (bool, int, float, np.number, np.bool_, TensorImpl))
 
 
 INTEGER = Kind(lambda value: hasattr(type(value), "__index__"), "int")
 KINDS = {
     "int": INTEGER,
     "SupportsIndex": INTEGER,
-    "bool": Kind(lambda value: isinstance(value, bool | np.bool_), "bool"),
+    "bool": Kind(lambda value: isinstance(value, (bool, np.bool_)), "bool"),
     "float": Kind(lambda value: _is_number(value) or hasattr(type(value), "__float__"), "float"),
     "complex": Kind(lambda value: _is_number(value) or hasattr(type(value), "__complex__"), "complex"),
     "str": Kind(lambda value: isinstance(value, str), "str"),
@@ -57,9 +57,9 @@ _TENSOR = ast.Name("Tensor")        # the type of `self`
 
 def _sequence(items: list[Kind] | None) -> Kind:
     def fits(value: Any) -> bool:
-        if isinstance(value, str | bytes | dict) or not hasattr(type(value), "__iter__"):
+        if isinstance(value, (str, bytes, dict)) or not hasattr(type(value), "__iter__"):
             return False
-        return items is None or not isinstance(value, tuple | list) or all(any(kind.fits(item) for kind in items) for item in value)
+        return items is None or not isinstance(value, (tuple, list)) or all(any(kind.fits(item) for kind in items) for item in value)
 
     return Kind(fits, f"tuple of {items[0].words}s" if items else "tuple", items)
 
@@ -133,7 +133,7 @@ def _words(kinds: Iterable[Kind], value: Any) -> str:
     if "complex" in words:      # all numbers are one type, and an array stands for a tensor
         words = [*(word for word in words if word not in PARTS_OF_OPERANDS), "Number"]
     expected = " or ".join(words)
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         for kind in known:
             for place, item in enumerate(value if kind.item else ()):
                 if not any(inner.fits(item) for inner in kind.item):
@@ -144,7 +144,7 @@ def _words(kinds: Iterable[Kind], value: Any) -> str:
 
 def _large_integer(value: Any) -> int | None:
     """Return an integer beyond 64 bits, of an argument or of a sequence that it is."""
-    for item in value if isinstance(value, tuple | list) else (value,):
+    for item in value if isinstance(value, (tuple, list)) else (value,):
         if isinstance(item, int) and not -2**63 <= item < 2**63:
             return item
     return None

@@ -170,7 +170,7 @@ class Tensor(TensorBase):
         for argument in arguments if other is None else (*arguments, other):
             if isinstance(argument, Tensor):
                 dtype = argument.dtype
-            elif isinstance(argument, DType | type | np.dtype):
+            elif isinstance(argument, (DType, type, np.dtype)):
                 dtype = argument
             elif isinstance(argument, bool):
                 continue
@@ -323,7 +323,7 @@ class Tensor(TensorBase):
         return self[creation.arange(len(self) - 1, -1, -1)] if self.ndim else self
 
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, Tensor | int | float | complex | np.number | np.bool_):
+        if not isinstance(element, (Tensor, int, float, complex, np.number, np.bool_)):
             raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
         return bool(functions["eq"](self, element).any())
 

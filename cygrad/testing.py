@@ -86,7 +86,7 @@ def _pairs(actual: Any, expected: Any, allow_subclasses: bool, place: tuple[Any,
                             f"Missing keys in the actual mapping: {missing}\nAdditional keys in the actual mapping: {additional}", place)
         for key in actual:
             yield from _pairs(actual[key], expected[key], allow_subclasses, (*place, key))
-    elif actual is None or expected is None or all(isinstance(each, (bool | np.bool_)) for each in (actual, expected)):
+    elif actual is None or expected is None or all(isinstance(each, (bool, np.bool_)) for each in (actual, expected)):
         yield actual, expected, place
     elif all(isinstance(each, _NUMBERS) for each in (actual, expected)):
         yield (*(each.item() if isinstance(each, np.number) else each for each in (actual, expected)), place)
@@ -109,7 +109,7 @@ def _compare(actual: Any, expected: Any, place: tuple[Any, ...], rtol: float | N
     if actual is None or expected is None:
         if actual is not expected:
             raise _Mismatch(AssertionError, f"None mismatch: {actual} is not {expected}", place)
-    elif all(isinstance(each, bool | np.bool_) for each in (actual, expected)):
+    elif all(isinstance(each, (bool, np.bool_)) for each in (actual, expected)):
         if bool(actual) is not bool(expected):
             raise _Mismatch(AssertionError, f"Booleans mismatch: {actual} is not {expected}", place)
     elif isinstance(actual, Tensor):

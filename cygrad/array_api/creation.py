@@ -26,7 +26,7 @@ __all__ = [
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    return tuple(map(index, shape)) if isinstance(shape, tuple | list) else (index(shape),)
+    return tuple(map(index, shape)) if isinstance(shape, (tuple, list)) else (index(shape),)
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: DType | None = None, device: Any = None) -> Tensor:
@@ -42,7 +42,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
 
 def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return anything array-like as a tensor, sharing its memory where that is possible, unless `copy`."""
-    if copy is False and isinstance(obj, bool | int | float | complex | list | tuple):
+    if copy is False and isinstance(obj, (bool, int, float, complex, list, tuple)):
         raise ValueError(f"can't alias the memory of a {type(obj).__name__}; leave copy=False out")
     return creation.asarray(obj, dtype=dtype, device=device, copy=copy)
 

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def _several(value: Any) -> tuple[int, ...]:
-    return tuple(map(index, value)) if isinstance(value, tuple | list) else (index(value),)
+    return tuple(map(index, value)) if isinstance(value, (tuple, list)) else (index(value),)
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:

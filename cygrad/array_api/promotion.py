@@ -30,8 +30,8 @@ def promoted(one: DType, other: DType) -> DType:
 
 def common_dtype(*operands: Any) -> DType:
     """Return the dtype of tensors, dtypes and numbers together; a number decides only where it is of a higher kind than all others."""
-    dtypes = [each if isinstance(each, DType) else each.dtype for each in operands if isinstance(each, DType | TensorImpl)]
-    numbers = [each for each in operands if not isinstance(each, DType | TensorImpl)]
+    dtypes = [each if isinstance(each, DType) else each.dtype for each in operands if isinstance(each, (DType, TensorImpl))]
+    numbers = [each for each in operands if not isinstance(each, (DType, TensorImpl))]
     for each in numbers:
         if not isinstance(each, NUMBERS):
             raise TypeError(f"expected a tensor, a dtype or a number, not {type(each).__name__}")

@@ -20,9 +20,9 @@ def given_tensor(value: Any, like: Any = None) -> Any:
     """
     if isinstance(value, TensorImpl):
         return value
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, (np.ndarray, np.generic)):
         return tensor(value)
-    if isinstance(value, int | float | complex):
+    if isinstance(value, (int, float, complex)):
         return tensor(value, dtype=like.dtype if isinstance(like, TensorImpl) else None)
     return value
 

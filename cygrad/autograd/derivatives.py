@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from cygrad._core.engine.backward import run_address, run_backward, run_depth
+from cygrad._core.engine.backward import nests_deep, run_address, run_backward, run_plain
 from cygrad._core.engine.weights import plain_weights
 from cygrad._core.graph.node import Node
 from cygrad._core.graph.tensor import TensorImpl
@@ -15,8 +15,6 @@ from cygrad._core.levels.batches import batched_level, special_tensors
 from cygrad._core.levels.level import enter_level, exit_level
 from cygrad.data.creation import ones
 from cygrad.tensor import set_backward
-
-_DEEPEST = 20   # backwards one inside the other on one stack: about 10 KiB each
 
 
 class GradientEdge(NamedTuple):
@@ -121,7 +119,7 @@ def _run(outputs: Any, weights: Any, keep_graph: bool, create_graph: bool, chose
          between: bool = False) -> list[Any]:
     """Run the engine: here, or where this is nested so deep that the stack could end, in a thread of its own."""
     arguments = outputs, weights, keep_graph, create_graph, chosen, accumulates, between
-    if run_depth() < _DEEPEST or sys.is_finalizing():      # no thread starts any more then
+    if not nests_deep() or sys.is_finalizing():      # no thread starts any more then
         return run_backward(*arguments)
     from cygrad.autograd.reentry import in_new_thread
     return in_new_thread(run_backward, *arguments, run_address())
@@ -147,6 +145,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     >>> x.grad
     tensor([3., 3.])
     """
+    general = create_graph or inputs is not None or grad_variables is not None
+    if not general and run_plain(tensors, grad_tensors, None, retain_graph or False) is not None:
+        return
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
@@ -186,17 +187,17 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-    targets = _items(outputs)
-    chosen = _inputs(inputs, "grad")
-    if not only_inputs:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
-                      "the graph, please use backward.", FutureWarning, stacklevel=2)
-    weights = _weights(targets, grad_outputs, is_grads_batched)
-    keep_graph = create_graph if retain_graph is None else retain_graph
-    if is_grads_batched:
-        result = differentiated_in_batches(targets, weights, keep_graph, create_graph, chosen)
-    else:
-        result = differentiated(targets, weights, keep_graph, create_graph, chosen)
+    general = create_graph or is_grads_batched or materialize_grads or not only_inputs or isinstance(inputs, dict)
+    result = None if general else run_plain(outputs, grad_outputs, inputs, retain_graph or False)
+    if result is None:
+        targets = _items(outputs)
+        chosen = _inputs(inputs, "grad")
+        if not only_inputs:
+            warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other "
+                          "parts of the graph, please use backward.", FutureWarning, stacklevel=2)
+        weights = _weights(targets, grad_outputs, is_grads_batched)
+        differentiate = differentiated_in_batches if is_grads_batched else differentiated
+        result = differentiate(targets, weights, create_graph if retain_graph is None else retain_graph, create_graph, chosen)
     for number, gradient in enumerate(result):
         if gradient is not None:
             continue

@@ -29,7 +29,7 @@ class Drawing(str):
 
 def draw(outputs: Any, params: dict[str, Any] | None) -> Drawing:
     """Draw the graph behind tensors, nodes or GradientEdges; gradients flow against the arrows."""
-    one = isinstance(outputs, TensorImpl | Node) or hasattr(outputs, "ownership_token")
+    one = isinstance(outputs, (TensorImpl, Node)) or hasattr(outputs, "ownership_token")
     roots = (outputs,) if one else tuple(outputs)
     names = {id(tensor): name for name, tensor in (params or {}).items()}
     numbers: dict[Node, int] = {}

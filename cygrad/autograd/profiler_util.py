@@ -203,7 +203,7 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Add an event, or the sums over others, of the same key; AssertionError for another key."""
-        if not isinstance(other, FunctionEvent | FunctionEventAvg):
+        if not isinstance(other, (FunctionEvent, FunctionEventAvg)):
             raise AssertionError(f"Expected other to be a FunctionEvent or FunctionEventAvg, but got {type(other).__name__}")
         if self.key is None:
             for name in ("key", "input_shapes", "stack", "scope", "is_async", "is_user_annotation", "cpu_parent", "cpu_children"):

@@ -84,7 +84,7 @@ def names_in(code: CodeType) -> set[str]:
     for constant in constants:
         if isinstance(constant, str) and constant.isidentifier():
             names.add(constant)
-        elif isinstance(constant, tuple | frozenset):
+        elif isinstance(constant, (tuple, frozenset)):
             constants += constant
     return names
 
@@ -102,7 +102,7 @@ def changes_unseen(value: Any) -> str | None:
     """Say why a value may be another one at each call, where no guard sees that."""
     if draws_numbers(value):
         return "draws NumPy's random numbers"
-    if isinstance(value, ContextVar | threading.local):
+    if isinstance(value, (ContextVar, threading.local)):
         return "has another value in each thread or context"
     step = getattr(type(value), "__next__", None)
     if step is not None and not isinstance(step, FunctionType) and not isinstance(value, io.IOBase):
@@ -116,7 +116,7 @@ def parts_of(value: Any) -> Iterable[Any]:
         return value.__func__, value.__self__
     if isinstance(value, functools.partial):
         return value.func, value.args, value.keywords
-    if isinstance(value, staticmethod | classmethod):
+    if isinstance(value, (staticmethod, classmethod)):
         return (value.__func__,)
     if isinstance(value, property):
         return (value.fget,)
@@ -124,7 +124,7 @@ def parts_of(value: Any) -> Iterable[Any]:
         return (value.func,)
     if isinstance(value, weakref.ReferenceType):
         return (value(),)
-    if isinstance(value, set | frozenset):
+    if isinstance(value, (set, frozenset)):
         return value
     if isinstance(value, FunctionType) and is_inside(value.__code__):       # a transform: its cells keep functions, and do not change
         return [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
@@ -286,13 +286,13 @@ class Observation:
             self.names.add("attrgetter")
         for part in parts_of(value):
             self.reach(part)
-        if isinstance(value, set | frozenset | bytearray) or type(value).__module__ == "array":      # not imported here
+        if isinstance(value, (set, frozenset, bytearray)) or type(value).__module__ == "array":      # not imported here
             self.guard_items(value, GuardSource.ITEM, ())
             return
         if isinstance(value, FunctionType):
             self.reach_function(value)
             return
-        if isinstance(value, list | tuple | deque):
+        if isinstance(value, (list, tuple, deque)):
             self.guard_items(value, GuardSource.ITEM, range(len(value)))
         elif isinstance(value, dict):
             self.guard_items(value, GuardSource.KEY, [*value])

@@ -49,7 +49,7 @@ def finished(result: Any, requires_grad: bool) -> Any:
     """Return a new tensor as the leaf that was asked for."""
     if requires_grad is False:
         return result
-    if requires_grad is not None and not isinstance(requires_grad, bool | np.bool_):
+    if requires_grad is not None and not isinstance(requires_grad, (bool, np.bool_)):
         raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and not result.dtype.is_differentiable:
         raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {result.dtype}; give a "
@@ -113,9 +113,9 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
 
 def _is_plain(data: Any) -> bool:
     """Say whether data are numbers in sequences: nothing that changes in place but the sequences."""
-    if isinstance(data, list | tuple | range):
+    if isinstance(data, (list, tuple, range)):
         return all(map(_is_plain, data))
-    return isinstance(data, int | float | complex | np.generic)
+    return isinstance(data, (int, float, complex, np.generic))
 
 
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | None = None) -> Tensor:
@@ -147,7 +147,7 @@ def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         shared = obj
     elif isinstance(obj, np.ndarray):
         shared = from_array(obj)
-    elif not isinstance(obj, list | tuple | str | np.generic) and _has_buffer(obj):
+    elif not isinstance(obj, (list, tuple, str, np.generic)) and _has_buffer(obj):
         shared = from_array(np.asarray(obj))
     elif hasattr(obj, "__dlpack__"):
         shared = from_dlpack(obj)
@@ -336,11 +336,11 @@ def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None,
     if end is None:
         raise TypeError("arange() missing 1 required argument: 'end'")
     start = 0 if start is None else start
-    start, end, step = (value.item() if isinstance(value, TensorImpl | np.generic) else value for value in (start, end, step))
+    start, end, step = (value.item() if isinstance(value, (TensorImpl, np.generic)) else value for value in (start, end, step))
     for value in (start, end, step):
         if isinstance(value, complex):
             raise RuntimeError(f"value cannot be converted to type double without overflow: {value} is no end or step of a range")
-        if not isinstance(value, int | float):
+        if not isinstance(value, (int, float)):
             raise TypeError(f"arange(): arguments must be numbers, not {type(value).__name__}")
     for name, value in (("start", start), ("end", end), ("step", step)):
         if isinstance(value, int):
@@ -386,7 +386,7 @@ def spaced(function: str, start: Any, end: Any, steps: int, change: Callable[[np
             if isinstance(value, TensorImpl) and value.ndim:
                 raise RuntimeError(f"{function} only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} "
                                    "dimension(s).")
-            if not isinstance(value, int | float | complex | np.number | TensorImpl):
+            if not isinstance(value, (int, float, complex, np.number, TensorImpl)):
                 raise TypeError(f"{function}(): argument '{name}' must be Number, not {type(value).__name__}")
         steps = index_argument(steps, "steps")
     except TypeError as error:

@@ -30,7 +30,7 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
         if dtype is not None and isinstance(data, np.generic):
             check_range(array, dtype)
         return array, dtype or _own_dtype(array)
-    if isinstance(data, str | bytes):
+    if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
     results: set[Any] = set()
     snapshot = _snapshot(data, 0, results)
@@ -56,9 +56,9 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
 
 def own_array(data: Any) -> np.ndarray | None:
     """Return data that names its dtype as an array, without a copy where that is possible; None for numbers and sequences."""
-    if isinstance(data, np.ndarray | np.generic):
+    if isinstance(data, (np.ndarray, np.generic)):
         return np.asarray(data)
-    if isinstance(data, list | tuple | int | float | complex | str | bytes | TensorImpl):
+    if isinstance(data, (list, tuple, int, float, complex, str, bytes, TensorImpl)):
         return None
     refuse_sparse(data)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
@@ -127,8 +127,8 @@ def _checked(array: np.ndarray) -> np.ndarray:
 
 
 def _is_sequence(value: Any) -> bool:
-    return isinstance(value, list | tuple) or (hasattr(value, "__len__") and hasattr(value, "__getitem__")
-                                               and not isinstance(value, str | bytes | dict | np.generic | TensorImpl))
+    return isinstance(value, (list, tuple)) or (hasattr(value, "__len__") and hasattr(value, "__getitem__")
+                                               and not isinstance(value, (str, bytes, dict, np.generic, TensorImpl)))
 
 
 def _snapshot(data: Any, depth: int, result: set[Any]) -> Any:
@@ -140,12 +140,12 @@ def _snapshot(data: Any, depth: int, result: set[Any]) -> Any:
         array = to_array(data.detach())
         result.add(data.dtype)
         return array.item() if array.ndim == 0 else array
-    if isinstance(data, list | tuple):
+    if isinstance(data, (list, tuple)):
         return [_snapshot(item, depth + 1, result) for item in tuple(data)]
-    if isinstance(data, np.generic | np.ndarray):
+    if isinstance(data, (np.generic, np.ndarray)):
         result.add(data.dtype)
         return data
-    if isinstance(data, int | float | complex):
+    if isinstance(data, (int, float, complex)):
         result.add(bool if isinstance(data, bool) else int if isinstance(data, int) else float if isinstance(data, float) else complex)
         return data
     own = own_array(data)
@@ -185,7 +185,7 @@ def _explain(snapshot: Any) -> NoReturn | None:
                 check(part, dim + 1)
         elif _is_sequence(item):
             raise TypeError(f"must be real number, not {type(item).__name__}: the elements beside it at dim {dim} are numbers")
-        elif isinstance(item, str | bytes):
+        elif isinstance(item, (str, bytes)):
             raise ValueError(f"too many dimensions {type(item).__name__!r}")
         elif isinstance(item, int) and not -2**63 <= item < 2**63:
             raise RuntimeError(f"Overflow when unpacking long: {item} does not fit int64")

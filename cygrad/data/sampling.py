@@ -154,7 +154,7 @@ def require_floating(distribution: str, array: np.ndarray) -> None:
 def numbers_of(function: Any, **parameters: Any) -> tuple[float, ...]:
     """Return the parameters of a distribution as floats; TypeError for values that are no numbers."""
     for word, value in parameters.items():
-        if not isinstance(value, int | float | np.number | TensorImpl):
+        if not isinstance(value, (int, float, np.number, TensorImpl)):
             raise TypeError(f"{function.__name__}(): argument '{word}' must be float, not {type(value).__name__}")
     return tuple(map(float, parameters.values()))
 

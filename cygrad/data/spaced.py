@@ -86,7 +86,7 @@ def scalar_tensor(s: Number, *, dtype: DTypeLike | None = None, device: Device =
     >>> cygrad.scalar_tensor(3)
     tensor(3.)
     """
-    if not isinstance(s, int | float | complex | np.number | np.bool_):
+    if not isinstance(s, (int, float, complex, np.number, np.bool_)):
         raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
     resolve_device(device)
     check_layout("scalar_tensor", layout)
@@ -103,7 +103,7 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype
     (3, 1, 6)
     """
     check_layout("empty_permuted", layout)
-    if not isinstance(physical_layout, tuple | list):
+    if not isinstance(physical_layout, (tuple, list)):
         raise TypeError("empty_permuted(): argument 'physical_layout' (position 2) must be tuple of ints, not "
                         f"{type(physical_layout).__name__}")
     sizes, order = size_from_arguments((size,), "empty_permuted"), [index_argument(dim, "physical_layout") for dim in physical_layout]

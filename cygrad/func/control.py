@@ -51,7 +51,7 @@ def _predicate(name: str, value: Any) -> Any:
         if value.ndim:
             raise TypeError(f"{name}: the predicate must be one bool, got a tensor of shape {tuple(value.shape)}; use any() or all()")
         return value.bool() if batched_level(value) is not None else bool(value)
-    if not isinstance(value, bool | int):
+    if not isinstance(value, (bool, int)):
         raise TypeError(f"{name}: the predicate must be a bool or a tensor of one, got {type(value).__name__}")
     return bool(value)
 

@@ -25,7 +25,7 @@ from cygrad.pytree import tree_flatten, tree_unflatten
 # ----- Arguments -----
 def chosen_arguments(function: Any, argnums: Any, arguments: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the positions of the arguments to differentiate with respect to, as numbers from 0 on."""
-    if not isinstance(argnums, int | tuple) or isinstance(argnums, bool):
+    if not isinstance(argnums, (int, tuple)) or isinstance(argnums, bool):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     if not numbers:

@@ -25,7 +25,7 @@ def name_of(function: Any) -> str:
 def _input_dims(function: Any, in_dims: Any, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
     """Return the leaves of the arguments, the dim of each that runs over examples (None: the same for all), and their structure."""
     call = f"vmap({name_of(function)}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, int | tuple):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
                          f"{type(in_dims)}.")
     if not arguments:

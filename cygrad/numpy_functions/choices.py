@@ -58,8 +58,8 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
     """Call each function with the elements where its condition holds, alone."""
     x = operand(x)
-    if isinstance(condlist, bool | np.bool_) or (isinstance(condlist, TensorImpl) and condlist.ndim <= 1 and x.ndim) or (
-            not isinstance(condlist, TensorImpl) and x.ndim and not isinstance(condlist[0], list | np.ndarray | TensorImpl)):
+    if isinstance(condlist, (bool, np.bool_)) or (isinstance(condlist, TensorImpl) and condlist.ndim <= 1 and x.ndim) or (
+            not isinstance(condlist, TensorImpl) and x.ndim and not isinstance(condlist[0], (list, np.ndarray, TensorImpl))):
         condlist = [condlist]
     conditions = [condition.bool().broadcast_to(x.shape) for condition in operands(condlist)]
     if len(conditions) == len(funclist) - 1:

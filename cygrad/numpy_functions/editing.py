@@ -81,7 +81,7 @@ PADDINGS = {"constant": "constant_values", "linear_ramp": "end_values", **dict.f
 
 def _shape(value: Any) -> tuple[int, ...]:
     """Return the shape of nested sequences, which may hold tensors."""
-    return (len(value), *_shape(value[0])) if isinstance(value, list | tuple) and value else tuple(np.shape(value))
+    return (len(value), *_shape(value[0])) if isinstance(value, (list, tuple)) and value else tuple(np.shape(value))
 
 
 def _pairs(ndim: int, value: Any) -> list[Any]:
@@ -198,7 +198,7 @@ def _places(name: str, indices: Any) -> Tensor:
 
 @writes(np.copyto)
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    if not isinstance(src, int | float | complex) and not np.can_cast(operand(src).dtype.name, dst.dtype.name, casting):
+    if not isinstance(src, (int, float, complex)) and not np.can_cast(operand(src).dtype.name, dst.dtype.name, casting):
         raise TypeError(f"Cannot cast array data from {operand(src).dtype} to {dst.dtype} according to the rule {casting!r}")
     source = operand(src).to(dst.dtype).expand(dst.shape)
     if where is not True:

@@ -107,7 +107,7 @@ def _quantile(name: str, operator: Any, scale: float) -> Callable[..., Tensor]:
         requested = operand(q)
         if scale == 1 and not requested.dtype.is_differentiable:        # 0 or 1: the least element, or the largest one
             fractions, method = requested.to(a.dtype), "nearest"
-        elif isinstance(q, int | float):
+        elif isinstance(q, (int, float)):
             fractions = requested.to(a.dtype) / scale
         else:
             a, fractions = promoted(a, precise(requested, None) / scale)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _ends(*ends: Any) -> list[Tensor]:
     """Return the ends of ranges in floating-point numbers; numbers of Python's have no say beside tensors."""
-    numbers = [isinstance(end, int | float | complex) for end in ends]
+    numbers = [isinstance(end, (int, float, complex)) for end in ends]
     tensors = [precise(operand(end), None) for end in ends]
     strong = [tensor for tensor, number in zip(tensors, numbers, strict=True) if not number]
     common = promoted(*(strong or tensors))[0].dtype

@@ -110,7 +110,7 @@ def refusal(function: Any, method: str = "", keywords: Iterable[str] = ()) -> Ty
 
 
 def is_default(value: Any, default: Any) -> bool:
-    return value is default or (isinstance(value, bool | int | float | str) and type(value) is type(default) and value == default)
+    return value is default or (isinstance(value, (bool, int, float, str)) and type(value) is type(default) and value == default)
 
 
 # ----- Results -----
@@ -139,13 +139,13 @@ def operand(value: Any) -> Any:
     """Return a value that NumPy takes for an array as a tensor: arrays, numbers, and nested sequences, of tensors, too."""
     if isinstance(value, TensorImpl):
         return value
-    if isinstance(value, list | tuple) and holds_tensors(value):
+    if isinstance(value, (list, tuple)) and holds_tensors(value):
         return stack(promoted(*value))
     return from_array(readable(np.asarray(value)))
 
 
 def holds_tensors(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, TensorImpl) or (isinstance(value, list | tuple) and holds_tensors(value)) for value in values)
+    return any(isinstance(value, TensorImpl) or (isinstance(value, (list, tuple)) and holds_tensors(value)) for value in values)
 
 
 def operands(values: Any) -> list[Tensor]:
@@ -178,7 +178,7 @@ def arrays(tree: Any, convert: Callable[[Any], np.ndarray] = values) -> Any:
 
 
 def is_integer(value: Any) -> bool:
-    return isinstance(value, int | np.integer)
+    return isinstance(value, (int, np.integer))
 
 
 def numpy_dtype(dtype: Any) -> DType | None:

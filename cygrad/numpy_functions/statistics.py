@@ -177,7 +177,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = 
 @row(np.histogramdd)
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None,
                 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    if isinstance(sample, TensorImpl | np.ndarray):
+    if isinstance(sample, (TensorImpl, np.ndarray)):
         points = operand(sample)
         columns = [*(points.reshape(-1, 1) if points.ndim < 2 else points).unbind(1)]
     else:

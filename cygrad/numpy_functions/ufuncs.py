@@ -76,7 +76,7 @@ def _special(ufunc: np.ufunc) -> Callable[..., Any] | None:
     of_tensors = [parameter.annotation == "Tensor" for parameter in inspect.signature(function).parameters.values()]
 
     def compute(*inputs: Any, **keywords: Any) -> Any:
-        operands = [x if isinstance(x, int | float) else operand(x) for x in inputs]
+        operands = [x if isinstance(x, (int, float)) else operand(x) for x in inputs]
         if ufunc.types[0].startswith("l"):      # the first operand is the order of a function for whole orders
             operands[0] = _whole(ufunc, operands[0])
         first = next(x for x in operands if isinstance(x, TensorImpl))

@@ -70,7 +70,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
 # ----- Derivatives, by differences -----
 def _spacings(spacing: Any, dims: tuple[int, ...], ndim: int, all_dims: bool) -> list[Any]:
     """Return the distance of samples along each dim, a number, or a vector of their positions."""
-    several = list(spacing) if isinstance(spacing, tuple | list) else None
+    several = list(spacing) if isinstance(spacing, (tuple, list)) else None
     if several is None and isinstance(spacing, TensorImpl) and spacing.ndim:
         raise TypeError(f"{gradient.__name__}(): argument 'spacing' must be a number, or a sequence of numbers or tensors")
     if several is not None and len(several) != len(dims):

@@ -70,7 +70,7 @@ def fill_diagonal_(self: Tensor, fill_value: Number, wrap: bool = False) -> Tens
     >>> cygrad.zeros(4, 2).fill_diagonal_(1., wrap=True).tolist()
     [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
     """
-    if isinstance(fill_value, TensorImpl) and fill_value.ndim or not isinstance(fill_value, numbers.Number | np.bool_ | TensorImpl):
+    if isinstance(fill_value, TensorImpl) and fill_value.ndim or not isinstance(fill_value, (numbers.Number, np.bool_, TensorImpl)):
         raise TypeError(f"{fill_diagonal_.__name__}(): argument 'fill_value' (position 1) must be Number, not {type(fill_value).__name__}")
     if self.ndim < 2:
         raise RuntimeError(f"dimensions must larger than 1, got {self.ndim}")

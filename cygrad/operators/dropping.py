@@ -31,7 +31,7 @@ def _drawn(size: tuple[int, ...], sample: Sample, dtype: DType) -> Tensor:
 
 
 def _check_chance(p: Any) -> float:
-    if isinstance(p, bool) or not isinstance(p, int | float | np.number):
+    if isinstance(p, bool) or not isinstance(p, (int, float, np.number)):
         raise TypeError(f"dropout probability: argument 'p' must be float, not {type(p).__name__}")
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

@@ -59,7 +59,7 @@ def _counts(operator: Any, sizes: tuple[int, ...], output_size: Ints | None, out
         if len(ratios) != dims:
             raise ValueError(f"{_name(operator)} requires output_ratio to either be a single Int or tuple of Ints, one for each of {dims} "
                              f"dims, but got {list(ratios)}")
-        if not all(isinstance(ratio, int | float) and isfinite(ratio) for ratio in ratios):
+        if not all(isinstance(ratio, (int, float)) and isfinite(ratio) for ratio in ratios):
             raise ValueError(f"{_name(operator)} requires output_ratio of finite numbers, but got {list(ratios)}")
         counts = tuple(int(size * ratio) for size, ratio in zip(sizes, ratios, strict=True))
     if min(counts) < 0:

@@ -204,10 +204,10 @@ def histogramdd(input: Tensor, bins: int | Sequence[int] | Sequence[Tensor], *, 
     array = to_array(checked_operand(histogramdd, input))
     if array.ndim < 2:
         raise RuntimeError(f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {array.ndim}")
-    if isinstance(bins, tuple | list) and any(isinstance(border, TensorImpl) for border in bins):
+    if isinstance(bins, (tuple, list)) and any(isinstance(border, TensorImpl) for border in bins):
         borders: Sequence[Any] = bins
     else:
-        borders = integers(bins) if isinstance(bins, tuple | list) else (index(bins),) * array.shape[-1]    # type: ignore[arg-type]
+        borders = integers(bins) if isinstance(bins, (tuple, list)) else (index(bins),) * array.shape[-1]    # type: ignore[arg-type]
     if len(borders) != array.shape[-1]:
         raise RuntimeError(f"{histogramdd.__name__}: The size of bins must be equal to the innermost dimension of the input.")
     hist, edges = _histogram(histogramdd, input, array.reshape(-1, array.shape[-1]), borders, range, weight, density)

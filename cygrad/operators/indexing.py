@@ -44,7 +44,7 @@ def _lookup(level: Any, x: Tensor, ndim_of_example: int, key: Any) -> tuple[Any,
     items_of_key = key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) and is_several_indices(key) else (key,)
     if all(isinstance(item, builtins.slice) for item in items_of_key):
         return (builtins.slice(None), *items_of_key), None
-    items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in items_of_key]
+    items = [x.new_tensor(item, dtype=None) if isinstance(item, (tuple, list, range)) and item else item for item in items_of_key]
     arrays = [item for item in items if _is_array(item)]
     example = next(filter(level.holds, items), None)
     if example is None:

@@ -305,7 +305,7 @@ def _normal(input: Tensor, target: Tensor, variance: Tensor, reduction: str, ful
 def _variance(input: Tensor, var: Tensor | float) -> Tensor:
     """Return the variance as a tensor that broadcasts to the input in at most one dim."""
     if not isinstance(var, TensorImpl):
-        if not isinstance(var, int | float):
+        if not isinstance(var, (int, float)):
             raise TypeError(f"{nn_functional_gaussian_nll_loss.__name__}(): argument 'var' (position 3) must be Tensor or float, not "
                             f"{type(var).__name__}")
         if not var >= 0:

@@ -166,7 +166,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) ->
     >>> cygrad.linalg.multi_dot([cygrad.ones(2), cygrad.eye(2), cygrad.ones(2, 1)])
     tensor([2.])
     """
-    if not isinstance(tensors, list | tuple):
+    if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{linalg_multi_dot.__name__}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
                         f"{type(tensors).__name__}")
     if len(tensors) < 2:

@@ -36,7 +36,7 @@ def linalg_matrix_norm(A: Tensor, ord: float | str = "fro", dim: Dims = (-2, -1)
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     a = in_dtype(linalg_matrix_norm, A, dtype)
-    pair = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    pair = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(pair) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, pair))}")
     row, column = dims = normalized_dims(pair, a.ndim)
@@ -70,7 +70,7 @@ def linalg_norm(A: Tensor, ord: float | str | None = None, dim: Dims = None, kee
     >>> cygrad.linalg.norm(cygrad.tensor([[3., 0.], [0., 4.]])), cygrad.linalg.norm(cygrad.tensor([[3., 0.], [0., 4.]]), "nuc")
     (tensor(5.), tensor(7.))
     """
-    dims = None if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    dims = None if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if ord is None:
         return linalg_vector_norm(A, 2, dims, keepdim, dtype=dtype, out=out)
     if dims is None:

@@ -265,7 +265,7 @@ def _norms(input: Tensor, dims: int, norm_type: Real, kernel: tuple[int, ...], s
 
 
 def _lp_pool(operator: Any, dims: int, input: Tensor, norm_type: Real, kernel_size: Ints, stride: Ints | None, ceil_mode: bool) -> Tensor:
-    if not isinstance(norm_type, int | float):
+    if not isinstance(norm_type, (int, float)):
         raise TypeError(f"{operator.__name__}(): argument 'norm_type' (position 2) must be float, not {type(norm_type).__name__}")
     if norm_type == 0:
         raise ValueError(f"{operator.name}(): argument 'norm_type' must not be 0: there is no power 1 / 0")

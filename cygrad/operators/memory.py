@@ -70,7 +70,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[MemoryFormat] = Fals
     (2, 0, 1)
     """
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
-    if not isinstance(ambiguity_check, bool | list) or not all(isinstance(each, MemoryFormat) for each in formats):
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(each, MemoryFormat) for each in formats):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     several = 1 in self.shape or any(a == b for a, b in itertools.pairwise(self.stride()))
     if ambiguity_check is not False and several and sum(self.is_contiguous(memory_format=each) for each in formats) != 1:

@@ -379,7 +379,7 @@ def _parsed(arguments: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | No
         raise ValueError(f"{einsum.__name__}(): must specify the equation string and at least one operand")
     if isinstance(arguments[0], str):
         equation, operands = arguments[0].replace(" ", ""), arguments[1:]
-        if len(operands) == 1 and isinstance(operands[0], tuple | list):
+        if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
             operands = tuple(operands[0])
         text, arrow, result = equation.partition("->")
         terms = text.split(",")

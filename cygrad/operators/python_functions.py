@@ -21,7 +21,7 @@ def _write(operator: Any, target: Tensor, function: Any, *others: Tensor) -> Ten
         raise TypeError(f"'{type(function).__name__}' object is not callable: {name}() takes a function of numbers")
     numbers = [function(*elements) for elements in zip(*(x.flatten().tolist() for x in (target, *others)), strict=True)]
     for number in numbers:
-        if not isinstance(number, int | float | complex):
+        if not isinstance(number, (int, float, complex)):
             raise TypeError(f"must be real number, not {type(number).__name__}: {name}() got this from its function")
     return target.copy_(target.new_tensor(numbers).reshape(target.shape)) if numbers else target
 

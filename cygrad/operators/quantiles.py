@@ -22,7 +22,7 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _number(function: Any, q: Real) -> float:
     """Return a fraction that is no tensor."""
-    if not isinstance(q, int | float):
+    if not isinstance(q, (int, float)):
         raise TypeError(f"{function.name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")

@@ -425,7 +425,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, 
 
 
 def _check_index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor) -> None:
-    if not isinstance(indices, tuple | list):
+    if not isinstance(indices, (tuple, list)):
         raise TypeError(f"{index_put.__name__}(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
     for number, index in enumerate(indices):
         if not isinstance(index, TensorImpl):

@@ -137,7 +137,7 @@ def ravel(input: Tensor) -> Tensor:
 
 # ----- Dims of size 1 -----
 def _squeeze_examples(level: Any, operator: Any, x: Tensor, dim: Dims = None) -> Tensor:
-    return x if isinstance(dim, tuple | list) and not dim else shifted("dim")(level, operator, x, dim)
+    return x if isinstance(dim, (tuple, list)) and not dim else shifted("dim")(level, operator, x, dim)
 
 
 @operator(shapes.squeeze, dinput=lambda g, shape: g.reshape(shape),

@@ -285,7 +285,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
 
 # ----- Places in sorted tensors -----
 def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, side: str | None, sorter: Tensor | None) -> None:
-    if not isinstance(input, TensorImpl | int | float):
+    if not isinstance(input, (TensorImpl, int, float)):
         raise TypeError(f"{searchsorted.__name__}() received an invalid combination of arguments - got "
                         f"({type(sequence).__name__}, {type(input).__name__}), but expected a tensor, and a tensor or a number")
     if side not in (None, "left", "right"):
@@ -384,8 +384,8 @@ def bucketize(input: Tensor | Number | None = None, boundaries: Tensor | None = 
 def _members(elements: Any, test_elements: Any, element: Any, test_element: Any) -> tuple[Any, Any]:
     """Return the elements and the tensor they are looked for in; one may be a number."""
     pair = (element if elements is None else elements, test_element if test_elements is None else test_elements)
-    numbers = [isinstance(value, int | float) for value in pair]
-    if all(numbers) or not all(isinstance(value, int | float | TensorImpl) for value in pair):
+    numbers = [isinstance(value, (int, float)) for value in pair]
+    if all(numbers) or not all(isinstance(value, (int, float, TensorImpl)) for value in pair):
         raise TypeError(f"{isin.__name__}() received an invalid combination of arguments - got "
                         f"({', '.join(type(value).__name__ for value in pair)}), but expected two tensors, or a tensor and a number")
     return pair

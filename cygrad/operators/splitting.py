@@ -112,7 +112,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     d = normalized_dim(dim, input.ndim)
     size = input.shape[d]
     cuts = _cuts(tensor_split, indices_or_sections, sections, indices, tensor_indices_or_sections)
-    if isinstance(cuts, tuple | list):
+    if isinstance(cuts, (tuple, list)):
         bounds = [0, *cuts, size]
         parts = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
         parts[-1] = slice(bounds[-2], None)

@@ -183,7 +183,7 @@ def signal_windows_general_cosine(M: int, *, a: Sequence[float], sym: bool = Tru
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
     name, count, requested = _points(signal_windows_general_cosine, M, dtype)
-    if not isinstance(a, list | tuple):
+    if not isinstance(a, (list, tuple)):
         raise TypeError(f"Coefficients must be a list/tuple, but argument 'a' is {type(a).__name__}")
     if not a:
         raise ValueError("Coefficients cannot be empty")

@@ -187,7 +187,7 @@ def to_c(tree: ast.expr, numbers: Numbers, known: Mapping[str, str], functions: 
                 one, other = walk(left), walk(right)
                 if one[1] == other[1] == "r":
                     return f"({one[0]} {_COMPARE[type(op)]} {other[0]})", "r"
-                if isinstance(op, ast.Eq | ast.NotEq):
+                if isinstance(op, (ast.Eq, ast.NotEq)):
                     return f"({_COMPARE[type(op)][0].strip('=')}equal_{numbers.complex}({as_kind(one, 'c')}, {as_kind(other, 'c')}))", "r"
             case ast.BoolOp(op=op, values=values):
                 # `&` of 0/1 values: no short circuit, so the loop stays free of branches.
@@ -289,7 +289,7 @@ def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[
 
 
 def _conjugate(value: Any) -> Any:
-    return value.conjugate() if isinstance(value, int | float | complex) else value.conj()
+    return value.conjugate() if isinstance(value, (int, float, complex)) else value.conj()
 
 
 # Of tensors and of numbers.

@@ -68,7 +68,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """Ask for deterministic algorithms by "default", "warn" or "error", or 0, 1, 2. Changes nothing: algorithms here always are."""
-    if not isinstance(debug_mode, int | str):
+    if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in _DEBUG_MODES:
         raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")

@@ -14,13 +14,14 @@ from libc.string cimport memset
 from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
 from cygrad._core.engine.placement cimport run_placement
-from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, put_off, state_of, walk
+from cygrad._core.engine.run cimport Run, Space, State, begin_run, find_state, free_run, grads_of, pop_ready, push_ready, put_off, state_of, walk
+from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, grads_list, init_node, inherit_destructor, leaf_of
 from cygrad._core.graph.rules cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport set_thread_hooks, thread_hooks
-from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
+from cygrad._core.graph.tensor cimport TensorImpl, needs_grad, special_active
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
@@ -80,10 +81,14 @@ def run_context():
     return <object>run.context
 
 
-def run_depth():
-    """Return how many backwards this thread's stack holds, one inside the other."""
+cdef enum:
+    DEEPEST = 20    # backwards one inside the other on one stack: about 10 KiB each
+
+
+cpdef bint nests_deep() noexcept:
+    """Return True if this thread's stack holds so many backwards, one inside the other, that it could end."""
     cdef Run* run = <Run*>cg_run_address()[0]
-    return 0 if run is NULL else run.depth
+    return run is not NULL and run.depth >= DEEPEST
 
 
 def evaluating_node():
@@ -278,8 +283,35 @@ cdef Node node_behind(object item, int* output_nr):
     return node
 
 
-def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, inputs, bint accumulate_grad, bint between=False,
-                 size_t outer=0):
+cdef tuple tensors_of(value):
+    """Return a tensor, or tensors in a tuple or a list, as a tuple; an empty one for anything else."""
+    if isinstance(value, TensorImpl):
+        return (value,)
+    if type(value) is not tuple and type(value) is not list:
+        return ()
+    for item in value:
+        if not isinstance(item, TensorImpl):
+            return ()
+    return tuple(value)
+
+
+def run_plain(outputs, grads, inputs, int keep_graph):
+    """Run a backward of arguments that only need a check of their types, into all leaves or, with `inputs`, returning their gradients.
+
+    None, and nothing has run, where there is anything else: GradientEdges, weights of other dtypes, special tensors, a deep nest.
+    """
+    cdef tuple ends = tensors_of(outputs), targets = None
+    if inputs is not None:
+        targets = tensors_of(inputs)
+    if special_active or nests_deep() or not ends or inputs is not None and not targets:
+        return None
+    cdef tuple weights = (None,) * len(ends) if grads is None else (grads,) if isinstance(grads, TensorImpl) else tensors_of(grads)
+    weights = plain_weights(ends, weights)
+    return None if weights is None else run_backward(ends, weights, keep_graph, False, targets, targets is None)
+
+
+cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, inputs, bint accumulate_grad,
+                        bint between=False, size_t outer=0):
     """Differentiate `outputs`, weighted with `grads`: into the leaves, or as a list of the gradients of `inputs`.
 
     Outputs and inputs are tensors or GradientEdges. `inputs` None means all leaves. With `accumulate_grad` gradients go to the
@@ -288,21 +320,21 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
     `outer`: the run_address() of a thread that waits for this one, for the run inside it.
     """
     cdef Run run
+    cdef Space space
     cdef Run* before = <Run*>cg_run_address()[0]
     cdef Node node
-    cdef Py_ssize_t index, event = 0
+    cdef Py_ssize_t index, k, event = 0
     cdef int output_nr, mode = grad_mode()[0], overrides = exchange_overrides_off(-1)
     global runs
     cdef dict captures = {}
     cdef list captured = [], roots = [], targets = []
     cdef object hooks = thread_hooks()      # a hook that unpacks may enter or leave others, which ends with its node
-    memset(&run, 0, sizeof(Run))
+    begin_run(&run, &space)
     runs += 1
     run.number, run.everything, run.outer = runs, inputs is None, before if outer == 0 else <Run*>outer
     run.whole = run.everything and (run.outer is NULL or run.outer.whole)
     run.depth = 1 if before is NULL else before.depth + 1
     try:
-        grow(&run)
         for item in inputs or ():
             node = node_behind(item, &output_nr)
             if node is None and not (isinstance(item, TensorImpl) and needs_grad(item)):
@@ -324,18 +356,21 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn")
             if output_nr < 0 or output_nr >= node.outputs:
                 raise IndexError(f"{node!r} has {node.outputs} outputs, and a GradientEdge names output {output_nr}")
-            roots.append((node, output_nr))
+            roots.append(node)
             index = state_of(&run, <PyObject*>node)
             if not run.states[index].visited:
                 walk(&run, index)
         if profiling_threads:
             event = begin_node(EVALUATION, None, NULL)
             end_event(begin_node(BACKWARD, None, NULL))
-        for (node, number), value in zip(roots, grads):
+        if len(grads) != len(roots):
+            raise ValueError(f"run_backward() takes a weight for each of {len(roots)} outputs, not {len(grads)}")
+        for k in range(len(roots)):
+            node, value = node_behind(outputs[k], &output_nr), <TensorImpl?>grads[k]
             index = find_state(&run, <PyObject*>node)
             Py_INCREF(value)
-            collect(&grads_of(&run.states[index])[<int>number], <PyObject*>value)
-        for node in {node for node, _ in roots}:
+            collect(&grads_of(&run.states[index])[output_nr], <PyObject*>value)
+        for node in roots if len(roots) == 1 else set(roots):
             index = find_state(&run, <PyObject*>node)
             if run.states[index].missing == 0 and (run.states[index].needed or run.states[index].captured):
                 push_ready(&run, index)

@@ -22,8 +22,18 @@ cdef struct State:
     bint deferred           # it was ready before, and was put behind other nodes
 
 
+cdef enum:
+    SMALL = 16      # nodes of a run that needs no memory from the heap
+
+# The memory of a small run, on the stack.
+cdef struct Space:
+    State states[SMALL]
+    Py_ssize_t table[2 * SMALL]
+    Py_ssize_t heap[SMALL]
+
+
 cdef struct Run:
-    State* states
+    State* states           # of the run's space while there are no more than SMALL, as table and heap are
     Py_ssize_t count, capacity
     Py_ssize_t* table       # open addressing: index of a state + 1
     size_t mask
@@ -58,7 +68,7 @@ cdef inline PyObject** grads_of(State* state) noexcept:
     return &state.single if state.grads is NULL else state.grads
 
 
-cdef int grow(Run* run) except -1
+cdef void begin_run(Run* run, Space* space) noexcept
 cdef Py_ssize_t state_of(Run* run, PyObject* node) except -1
 cdef void free_run(Run* run) noexcept
 cdef int push_ready(Run* run, Py_ssize_t index) except -1

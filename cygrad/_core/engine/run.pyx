@@ -3,25 +3,44 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.node cimport Node
 
 
-cdef int grow(Run* run) except -1:
-    cdef Py_ssize_t capacity = max(64, 2 * run.capacity), k
-    cdef State* states = <State*>realloc(run.states, capacity * sizeof(State))
-    cdef Py_ssize_t* table
-    cdef size_t slot
-    if states is NULL:
+cdef void begin_run(Run* run, Space* space) noexcept:
+    memset(run, 0, sizeof(Run))
+    memset(space.table, 0, sizeof(space.table))
+    run.states, run.table, run.heap = space.states, space.table, space.heap
+    run.capacity = run.heap_capacity = SMALL
+    run.mask = 2 * SMALL - 1
+
+
+cdef void* enlarged(void* memory, Py_ssize_t capacity, size_t item_bytes) except NULL:
+    """Return an array of twice the capacity with the same items; the old one is freed unless it is on the stack."""
+    cdef void* larger = realloc(NULL if capacity == SMALL else memory, 2 * capacity * item_bytes)
+    if larger is NULL:
         raise MemoryError()
-    run.states, run.capacity = states, capacity
-    table = <Py_ssize_t*>calloc(2 * capacity, sizeof(Py_ssize_t))
+    if capacity == SMALL:
+        memcpy(larger, memory, capacity * item_bytes)
+    return larger
+
+
+cdef int grow(Run* run) except -1:
+    cdef Py_ssize_t* table = <Py_ssize_t*>calloc(4 * run.capacity, sizeof(Py_ssize_t))
+    cdef Py_ssize_t k
+    cdef size_t slot
     if table is NULL:
         raise MemoryError()
-    free(run.table)
-    run.table, run.mask = table, 2 * capacity - 1
+    try:
+        run.states = <State*>enlarged(run.states, run.capacity, sizeof(State))
+    except MemoryError:
+        free(table)
+        raise
+    if run.capacity > SMALL:
+        free(run.table)
+    run.table, run.mask, run.capacity = table, 4 * run.capacity - 1, 2 * run.capacity
     for k in range(run.count):
         slot = slot_of(run.mask, run.states[k].node)
         while table[slot]:
@@ -63,20 +82,19 @@ cdef void free_run(Run* run) noexcept:
             Py_XDECREF(grads_of(&run.states[k])[j])
         free(run.states[k].grads)
     Py_XDECREF(run.context)
-    free(run.states)
-    free(run.table)
-    free(run.heap)
+    if run.capacity > SMALL:
+        free(run.states)
+        free(run.table)
+    if run.heap_capacity > SMALL:
+        free(run.heap)
 
 
 cdef int push_ready(Run* run, Py_ssize_t index) except -1:
     cdef Py_ssize_t k = run.ready, parent
-    cdef Py_ssize_t* heap
     cdef uint64_t mine = run.states[index].priority
     if run.ready == run.heap_capacity:
-        heap = <Py_ssize_t*>realloc(run.heap, (2 * run.heap_capacity + 64) * sizeof(Py_ssize_t))
-        if heap is NULL:
-            raise MemoryError()
-        run.heap, run.heap_capacity = heap, 2 * run.heap_capacity + 64
+        run.heap = <Py_ssize_t*>enlarged(run.heap, run.heap_capacity, sizeof(Py_ssize_t))
+        run.heap_capacity *= 2
     run.ready += 1
     while k > 0:
         parent = (k - 1) // 2
@@ -117,15 +135,12 @@ cdef Py_ssize_t pop_ready(Run* run) noexcept:
 
 cdef int walk(Run* run, Py_ssize_t root) except -1:
     """Visit the nodes that a root reaches: count the edges into each, and mark which lead to inputs whose gradients are needed."""
-    cdef Py_ssize_t* stack = NULL
-    cdef Py_ssize_t* larger
-    cdef Py_ssize_t depth = 1, capacity = 64, index, target_index
+    cdef Py_ssize_t first[SMALL]
+    cdef Py_ssize_t* stack = first
+    cdef Py_ssize_t depth = 1, capacity = SMALL, index, target_index
     cdef State* state
     cdef Node node, target
     cdef int output_nr
-    stack = <Py_ssize_t*>realloc(NULL, capacity * sizeof(Py_ssize_t))
-    if stack is NULL:
-        raise MemoryError()
     stack[0] = root
     run.states[root].visited = True
     try:
@@ -152,12 +167,11 @@ cdef int walk(Run* run, Py_ssize_t root) except -1:
                 continue
             state.visited = True
             if depth == capacity:
-                larger = <Py_ssize_t*>realloc(stack, 2 * capacity * sizeof(Py_ssize_t))
-                if larger is NULL:
-                    raise MemoryError()
-                stack, capacity = larger, 2 * capacity
+                stack = <Py_ssize_t*>enlarged(stack, capacity, sizeof(Py_ssize_t))
+                capacity *= 2
             stack[depth] = target_index
             depth += 1
     finally:
-        free(stack)
+        if capacity > SMALL:
+            free(stack)
     return 0

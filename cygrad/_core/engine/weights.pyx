@@ -4,7 +4,7 @@ from cygrad._core.operands.operands cimport Value, number_tensor, same_shape, to
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
 
 
-def plain_weights(tuple outputs not None, tuple gradients not None):
+cpdef tuple plain_weights(tuple outputs, tuple gradients):
     """Return the weights of outputs that are tensors: those that are given in their shape and dtype, and 1 of a 0-d one without.
 
     None where one is of another kind: code in Python reads them all then, with torch's errors.
@@ -13,7 +13,7 @@ def plain_weights(tuple outputs not None, tuple gradients not None):
     cdef Value value
     cdef Py_ssize_t k
     cdef list weights = []
-    if len(outputs) != len(gradients):
+    if outputs is None or gradients is None or len(outputs) != len(gradients):
         return None
     for k in range(len(outputs)):
         if not isinstance(outputs[k], TensorImpl):

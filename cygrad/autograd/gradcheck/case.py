@@ -81,7 +81,7 @@ class Case:
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def tensors_of(returned: Any) -> tuple[Tensor, ...]:

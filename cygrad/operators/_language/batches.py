@@ -103,9 +103,9 @@ def shifted(*names, extra=0, flattened=False):
                 bound.arguments[name] = over_tensors(lambda item: item.unsqueeze(1) if item.ndim == 1 else item, value)
         for name in names:
             dims = bound.arguments.get(name)
-            if dims is None or isinstance(dims, tuple | list) and not dims and name == "dim":
+            if dims is None or isinstance(dims, (tuple, list)) and not dims and name == "dim":
                 bound.arguments[name] = tuple(range(1, max(ndim, 1) + 1))
-            elif isinstance(dims, tuple | list):
+            elif isinstance(dims, (tuple, list)):
                 bound.arguments[name] = tuple(behind(dim, ndim) for dim in dims)
             else:
                 bound.arguments[name] = behind(dims, ndim)

@@ -39,7 +39,7 @@ def aligned(operator: Any, operands: Sequence[Any]) -> Sequence[Tensor]:
     operands = [as_tensor(operand) if isinstance(operand, np.ndarray) else operand for operand in operands]
     tensors = [operand for operand in operands if isinstance(operand, TensorImpl)]
     for place, operand in enumerate(operands):
-        if not isinstance(operand, TensorImpl) and not (tensors and isinstance(operand, int | float | np.number)):
+        if not isinstance(operand, TensorImpl) and not (tensors and isinstance(operand, (int, float, np.number))):
             raise TypeError(f"{operator.name}(): argument '{operator.declaration.rule.inputs[place]}' (position {place + 1}) must be "
                             f"Tensor, not {type(operand).__name__}")
     check_kinds(operator, *tensors)

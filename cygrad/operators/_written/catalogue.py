@@ -124,7 +124,7 @@ def rules() -> Iterator[tuple[str, str]]:
                 if any(word == "each" or word[0] == "d" and word[1:] in names | {"input"} for word in keywords):
                     yield node.name.strip("_"), module
                 continue
-            call = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+            call = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "declare_rule":
                 yield ast.literal_eval(call.args[0]), module
 

@@ -174,7 +174,7 @@ def declared(path: Path) -> set[str]:
     """Return the names that the part written by hand declares, at the top or (of the methods) in the last class."""
     body = ast.parse(by_hand(path)).body
     body = body[-1].body if path == METHODS and isinstance(body[-1], ast.ClassDef) else body
-    return {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
 
 def parameters(arguments: ast.arguments) -> Iterator[str]:

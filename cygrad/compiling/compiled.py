@@ -325,6 +325,7 @@ class Capture:
                                                                 for k, earlier, _, _ in shared_memory(results)):
             raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
                                "by .clone()")
+        check_messages(notes, bool(recorded))
         if recorded:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
             weights = [zeros(result.shape, dtype=result.dtype) for result in recorded]
@@ -347,6 +348,7 @@ class Capture:
     def gradients(self, notes: Notes, observation: Observation, recorded: list[Any], inputs: list[Any], weights: list[Any]) -> list[Any]:
         """Return the gradients of results, and note how they are computed."""
         known, gradients = len(observation.guards), len(notes.changed_gradients())
+        notes.repeats = True
         try:
             with observation, notes:
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
@@ -377,6 +379,19 @@ def check_looks(notes: Notes) -> None:
         line = "{}:{}: ".format(*notes.looks.line) if notes.looks.line else ""
         raise Uncapturable(f"{line}a tensor is read outside of operators: {notes.looks.reason}. Compute with tensors there, or do it "
                            "outside of the function.")
+
+
+def check_messages(notes: Notes, is_recorded: bool) -> None:
+    """Refuse messages to other processes that would be sent twice: a later step may give a replay up, or a backward may run the function
+    again."""
+    if notes.first_message < 0:
+        return
+    if is_recorded:
+        raise Uncapturable("it sends messages to other processes, and its results require gradients: compute the gradients in it, and "
+                           "return those")
+    if notes.decides_after(notes.first_message):
+        raise Uncapturable("it sends a message to other processes, and checks values after it, such as an index, a pivot or a branch: "
+                           "compute that before the message, or outside of the function")
 
 
 # ----- Results -----

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
+from cygrad._core.memory.looks import look
 from cygrad.operators._messages import agreement
 from cygrad.operators._messages.checks import checked_communicator
 from cygrad.operators._messages.library import is_running, mpi
@@ -83,5 +84,6 @@ def barrier(comm: Any = None) -> None:
     >>> cygrad.mpi.barrier()
     """
     comm = checked_communicator(barrier, comm)
+    look("mpi.barrier() is no operator")
     agreement.agree_on(comm, "barrier", "")
     comm.Barrier()

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from cygrad import autograd
+from cygrad._core.capture.compiled_node import suspend_replays
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.operators._messages.tokens import thread
 from cygrad.operators.transfers import new_token
@@ -40,10 +41,12 @@ class Tape:
             raise RuntimeError("mpi.Tape: a tape is entered once")
         self._outer, self._start = thread.token, new_token().requires_grad_()
         thread.token = self._start
+        suspend_replays(1)      # a program has no nodes for its messages
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._end, thread.token = thread.token, self._outer
+        suspend_replays(-1)
 
     def backward(self, tensors: Any = (), gradients: Any = None, *, retain_graph: bool | None = None, create_graph: bool = False) -> None:
         """Accumulate gradients into leaves, as `cygrad.autograd.backward` of the tensors does, through all messages of the tape."""

@@ -11,7 +11,7 @@ from cygrad.operators._messages.checks import checked_communicator, checked_rank
 from cygrad.operators._messages.library import DATATYPES
 from cygrad.operators._messages.message import Message, Side
 from cygrad.operators._messages.tokens import thread
-from cygrad.operators._messages.transport import received_into, transported
+from cygrad.operators._messages.transport import received_into
 from cygrad.operators.transfers import is_taped, sent
 
 if TYPE_CHECKING:
@@ -85,4 +85,4 @@ def mpi_recv(input: Tensor, source: int, *, tag: int = 0, comm: Any = None) -> T
         overwrite(input, lambda array: received_into(message, array, dtype))
         return input
     nothing = input.new_empty((0,))
-    return input.copy_(sent(nothing, message) if is_taped(input) else transported(message, nothing))
+    return input.copy_(sent(nothing, message))

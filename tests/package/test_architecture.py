@@ -313,7 +313,7 @@ def test_the_map_names_functions_where_they_are():
     """A row names a file, then the action in it."""
     rows = re.findall(r"^\| [^|]+ \| `(cygrad/[\w/]+\.\w+)`((?:, `[\w.]+`)+) \|", (ROOT / "docs" / "map.md").read_text(), re.MULTILINE)
     missing = {(file, name) for file, names in rows for name in re.findall(r"(\w+)`", names)
-               if not re.search(rf"\b(?:def|cdef|class)\b.*\b{name}\b", (ROOT / file).read_text())}
+               if not re.search(rf"\b(?:def|cdef|cpdef|class)\b.*\b{name}\b", (ROOT / file).read_text())}
     assert len(rows) > 10
     assert missing == set()
 

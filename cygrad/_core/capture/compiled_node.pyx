@@ -19,6 +19,14 @@ from cygrad._core.capture.replay import GaveUp
 from cygrad._core.levels.level import innermost_level
 
 
+cdef extern from *:
+    """
+    static __thread int cg_suspensions;
+    static int *cg_suspensions_place(void) { return &cg_suspensions; }
+    """
+    int* cg_suspensions_place() noexcept
+
+
 cdef class CompiledNode(Node):
     """A call of a captured function. `saved0` is a tuple: (program, inputs, their versions, results, their versions, storages, rerun)."""
 
@@ -78,9 +86,14 @@ cdef TensorImpl weight_of(TensorImpl gradient):
     return copy
 
 
+def suspend_replays(int change):
+    """Count a reason of this thread to run functions as they are (1), or its end (-1)."""
+    cg_suspensions_place()[0] += change
+
+
 def may_replay():
     """Say whether only the results of calls are seen: there is no profile, anomaly mode, hook, transform or capture in this thread."""
-    return not (is_noting() or anomaly_mode or cg_function_modes or profiling_threads and is_profiling()
+    return not (cg_suspensions_place()[0] or is_noting() or anomaly_mode or cg_function_modes or profiling_threads and is_profiling()
                 or hook_pairs and packs_by_default() or innermost_level() is not None)
 
 

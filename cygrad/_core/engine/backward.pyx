@@ -14,7 +14,8 @@ from libc.string cimport memset
 from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
 from cygrad._core.engine.placement cimport run_placement
-from cygrad._core.engine.run cimport Run, Space, State, begin_run, find_state, free_run, grads_of, pop_ready, push_ready, put_off, state_of, walk
+from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, pop_ready, prepare_run, push_ready, put_off,
+                                      state_of, walk)
 from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
@@ -283,7 +284,7 @@ cdef Node node_behind(object item, int* output_nr):
     return node
 
 
-cdef tuple tensors_of(value):
+cdef tuple plain_tensors(value):
     """Return a tensor, or tensors in a tuple or a list, as a tuple; an empty one for anything else."""
     if isinstance(value, TensorImpl):
         return (value,)
@@ -300,12 +301,12 @@ def run_plain(outputs, grads, inputs, int keep_graph):
 
     None, and nothing has run, where there is anything else: GradientEdges, weights of other dtypes, special tensors, a deep nest.
     """
-    cdef tuple ends = tensors_of(outputs), targets = None
+    cdef tuple ends = plain_tensors(outputs), targets = None
     if inputs is not None:
-        targets = tensors_of(inputs)
+        targets = plain_tensors(inputs)
     if special_active or nests_deep() or not ends or inputs is not None and not targets:
         return None
-    cdef tuple weights = (None,) * len(ends) if grads is None else (grads,) if isinstance(grads, TensorImpl) else tensors_of(grads)
+    cdef tuple weights = (None,) * len(ends) if grads is None else (grads,) if isinstance(grads, TensorImpl) else plain_tensors(grads)
     weights = plain_weights(ends, weights)
     return None if weights is None else run_backward(ends, weights, keep_graph, False, targets, targets is None)
 
@@ -329,7 +330,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
     cdef dict captures = {}
     cdef list captured = [], roots = [], targets = []
     cdef object hooks = thread_hooks()      # a hook that unpacks may enter or leave others, which ends with its node
-    begin_run(&run, &space)
+    prepare_run(&run, &space)
     runs += 1
     run.number, run.everything, run.outer = runs, inputs is None, before if outer == 0 else <Run*>outer
     run.whole = run.everything and (run.outer is NULL or run.outer.whole)

@@ -68,7 +68,7 @@ cdef inline PyObject** grads_of(State* state) noexcept:
     return &state.single if state.grads is NULL else state.grads
 
 
-cdef void begin_run(Run* run, Space* space) noexcept
+cdef void prepare_run(Run* run, Space* space) noexcept
 cdef Py_ssize_t state_of(Run* run, PyObject* node) except -1
 cdef void free_run(Run* run) noexcept
 cdef int push_ready(Run* run, Py_ssize_t index) except -1

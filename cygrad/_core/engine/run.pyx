@@ -9,7 +9,7 @@ from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.node cimport Node
 
 
-cdef void begin_run(Run* run, Space* space) noexcept:
+cdef void prepare_run(Run* run, Space* space) noexcept:
     memset(run, 0, sizeof(Run))
     memset(space.table, 0, sizeof(space.table))
     run.states, run.table, run.heap = space.states, space.table, space.heap

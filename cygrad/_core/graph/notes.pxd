@@ -68,6 +68,8 @@ cdef class Notes:
     cdef dict gradients                     # number of a tensor: the tensor, and its .grad before the first change
     cdef dict by_address                    # of storages from outside: number of slot
     cdef readonly bint failed               # a kernel, or a note, found no memory
+    cdef readonly Py_ssize_t first_message  # the number of steps before the first message to other processes; -1: there is none
+    cdef public bint repeats                # these steps run besides the call of the user: nothing outside may see them
     cdef readonly Looks looks               # that are part of no call
     cdef object outer
     cdef int open(self) except -1

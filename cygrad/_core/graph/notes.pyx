@@ -45,6 +45,7 @@ cdef class Notes:
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks = {}, Looks()
+        self.first_message = -1
 
     def __dealloc__(self):
         cdef Py_ssize_t k
@@ -92,6 +93,11 @@ cdef class Notes:
         """
         return [(tensor, before) for tensor, before in self.gradients.values()
                 if (<TensorImpl>tensor).gradient is not before or not self.is_fresh(owner_of((<TensorImpl>tensor).storage))]
+
+    def decides_after(self, Py_ssize_t first):
+        """Say whether a step from a number on is a decision, which may give a replay up."""
+        cdef Py_ssize_t k
+        return any([self.notes[k].kind == DECISION for k in range(first, self.count)])
 
     # ----- Slots -----
     cdef bint is_fresh(self, Storage storage) noexcept:
@@ -194,6 +200,7 @@ cdef class Notes:
             if self.notes[k].kind == CALL:
                 self.calls.pop()
         self.count = count
+        self.first_message = min(self.first_message, count)
         for k in range(self.slot_count):
             if self.slots[k].origin == FRESH and self.slots[k].met >= count:
                 self.slots[k].written, self.slots[k].lost = False, True
@@ -249,6 +256,8 @@ cdef list tensors_among(object value, list tensors):
 
 cdef bint is_plain(object value):
     """Say whether a value is a tensor, or has the same meaning each time, or is a tuple, list or dict of such."""
+    if getattr(type(value), "same_in_each_call", False):
+        return True
     if isinstance(value, (tuple, list)):
         return all([is_plain(item) for item in value])
     if isinstance(value, dict):
@@ -256,6 +265,17 @@ cdef bint is_plain(object value):
     if isinstance(value, slice):
         return is_plain(value.start) and is_plain(value.stop) and is_plain(value.step)
     return value is None or value is Ellipsis or isinstance(value, (TensorImpl, int, float, complex, str, DType))
+
+
+def note_message():
+    """Note that a message is about to be sent: no later step of a program may give the replay up, as the message would be sent twice."""
+    cdef Notes notes = current_notes()
+    if notes is None:
+        return
+    if notes.repeats:
+        raise RuntimeError("it sends a message to another process")
+    if notes.first_message < 0:
+        notes.first_message = notes.count
 
 
 @cython.final

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from cygrad._core.graph.notes import note_message
 from cygrad.operators._messages.library import mpi
 from cygrad.operators._messages.message import WITHOUT_MESSAGE, Message
 
@@ -36,7 +37,9 @@ debug = Debug()
 
 
 def agree(message: Message, dtype: str) -> None:
-    """In the debug mode, raise RuntimeError where ranks disagree about a message, TimeoutError where a rank does not come to it."""
+    """Announce a message. In the debug mode raise RuntimeError where ranks disagree about it, TimeoutError where a rank does not come."""
+    if message.operation not in WITHOUT_MESSAGE:
+        note_message()
     if debug.timeout is None or message.operation in WITHOUT_MESSAGE:
         return
     if message.operation in ("sendrecv", "send", "recv"):

@@ -55,6 +55,8 @@ class Message(NamedTuple):
     reduction: Reduction | None = None              # of the operations that add; None: a sum
     widths: tuple[int, ...] = ()                    # of halos, by dim
 
+    same_in_each_call = True        # to programs of `compile`
+
     @property
     def is_linear(self) -> bool:
         return self.reduction is None or self.reduction.name == "sum"

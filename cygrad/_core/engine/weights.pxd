@@ -1,0 +1,1 @@
+cpdef tuple plain_weights(tuple outputs, tuple gradients)

@@ -254,9 +254,17 @@ cdef list tensors_among(object value, list tensors):
     return tensors
 
 
+cdef set plain_types = set()     # classes whose values have the same meaning each time
+
+
+def declare_plain(type kind not None):
+    """Say of a class that its values have the same meaning each time: they may be arguments of calls in programs."""
+    plain_types.add(kind)
+
+
 cdef bint is_plain(object value):
     """Say whether a value is a tensor, or has the same meaning each time, or is a tuple, list or dict of such."""
-    if getattr(type(value), "same_in_each_call", False):
+    if type(value) in plain_types:
         return True
     if isinstance(value, (tuple, list)):
         return all([is_plain(item) for item in value])

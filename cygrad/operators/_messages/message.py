@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple
 
+from cygrad._core.graph.notes import declare_plain
 from cygrad.operators._messages.library import Reduction
 
 # Each operation and its transpose, in both directions.
@@ -55,8 +56,6 @@ class Message(NamedTuple):
     reduction: Reduction | None = None              # of the operations that add; None: a sum
     widths: tuple[int, ...] = ()                    # of halos, by dim
 
-    same_in_each_call = True        # to programs of `compile`
-
     @property
     def is_linear(self) -> bool:
         return self.reduction is None or self.reduction.name == "sum"
@@ -88,6 +87,9 @@ class Message(NamedTuple):
     def row(self) -> int:
         """The number of elements in a row, along dim 0, of the operations that have counts."""
         return prod(self.sends.shape[1:])
+
+
+declare_plain(Message)
 
 
 def no_derivative(message: Message) -> Exception:

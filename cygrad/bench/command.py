@@ -17,7 +17,8 @@ from cygrad.bench.terminal import INSTALL, Plain, Rich, display, install_hint, i
 if TYPE_CHECKING:
     from cygrad.bench.running import Benchmark
 
-DESCRIPTION = """Measure operators and whole programs against NumPy and, where they are installed, torch, JAX, autograd, numexpr and CasADi.
+DESCRIPTION = """Measure operators and whole programs against NumPy and, where they are installed, torch, JAX, autograd, numexpr and CasADi;
+programs by cygrad.compile, too.
 Ctrl-C, or SIGTERM, ends with the rows measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument;
 130 after Ctrl-C."""
 

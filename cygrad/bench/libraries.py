@@ -15,7 +15,8 @@ import cygrad
 
 Run = Callable[[], Sequence[Any]]
 
-PEERS = ("numpy", "torch", "jax", "autograd", "numexpr", "casadi")      # pip installs them by the names that they are imported by
+COMPILED = "compiled"       # programs by cygrad.compile, beside those that run eagerly
+PEERS = ("numpy", COMPILED, "torch", "jax", "autograd", "numexpr", "casadi")   # pip installs the others by the names they are imported by
 LIKE_TORCH = ("cygrad", "torch")
 ONE_THREAD = ("jax", "casadi", "autograd")      # they have no number of threads that can be changed: compared where one computes
 
@@ -27,7 +28,7 @@ def split(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
         if name not in PEERS:
             raise ValueError(f"unknown library {name!r}: choose from {', '.join(PEERS)}")
         try:        # a folder of that name could be imported, too
-            result[name] = version(name)
+            result[name] = cygrad.__version__ if name == COMPILED else version(name)
         except PackageNotFoundError:
             missing[name] = f"pip install {name}"
     return result, missing
@@ -42,7 +43,7 @@ def entered(name: str) -> Any:
         jax = importlib.import_module("jax")
         jax.config.update("jax_enable_x64", True)
         return jax
-    return cygrad if name == "cygrad" else importlib.import_module(name)
+    return cygrad if name in ("cygrad", COMPILED) else importlib.import_module(name)
 
 
 def set_threads(names: Iterable[str], threads: int) -> None:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import cygrad
 from cygrad.bench import by_hand, other_libraries
 from cygrad.bench.by_hand import HEAT_STEPS, LEARNING, RATE
-from cygrad.bench.libraries import LIKE_TORCH, Run, array, differentiated, entered
+from cygrad.bench.libraries import COMPILED, LIKE_TORCH, Run, array, differentiated, entered
 from cygrad.bench.work import BOTH, WORKLOAD, Prepared, Task, Work
 
 Arrays = Sequence[np.ndarray]
@@ -54,6 +55,8 @@ class Workload(NamedTuple):
         for name in libraries:
             if name in LIKE_TORCH:
                 runs[name] = self.make(entered(name), size)
+            elif name == COMPILED:
+                runs[name] = cygrad.compile(self.make(cygrad, size))
             elif name == "numpy":
                 runs[name] = self.by_hand(*self.data(size))
             elif name in self.others:

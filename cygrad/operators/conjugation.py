@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cygrad._core.compute import dtype_views
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import delivered
-from cygrad.operators._language.batches import same
+from cygrad.operators._language.batches import same, vectors
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import linear
 from cygrad.operators.joining import stack
@@ -75,7 +75,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """
 
 
-@operator(dtype_views.view_as_complex, dinput=lambda g: g.view_as_real(), tangent=linear, batch=same, copy=True)
+@operator(dtype_views.view_as_complex, dinput=lambda g: g.view_as_real(), tangent=linear, batch=vectors, copy=True)
 def view_as_complex(input: Tensor) -> Tensor:
     """View of pairs of real numbers, which lie one behind the other along the last dim, as complex numbers.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cygrad._core.compute.distances import distances_by_differences, distances_of_pairs, products_of_pairs, pulled_pairs, pulled_rows
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.operators._language.batches import aligned_matrices, same
+from cygrad.operators._language.batches import aligned_matrices, matrices
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.tangents import bilinear
 from cygrad.operators._language.tiled import tiled
@@ -138,19 +138,20 @@ def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
     return first, np.arange(len(first)) - (behind.cumsum() - count)[first]
 
 
-@operator(dinput=lambda g, other: g._pull_pairs(other), dother=lambda g, input: g._pull_pairs(input), tangent=bilinear, batch=same)
+@operator(dinput=lambda g, other: g._pull_pairs(other), dother=lambda g, input: g._pull_pairs(input), tangent=bilinear, batch=matrices)
 def _products_of_pairs(input: Tensor, other: Tensor) -> Tensor:
     """Return, for all pairs of rows, the inner product of their difference in one matrix and in another."""
     return recorded(_products_of_pairs, (input, other), products_of_pairs(input, other))
 
 
-@operator(dinput=lambda g, other: g._products_of_pairs(other), dother=lambda g, input: input._pull_pairs(g), tangent=bilinear, batch=same)
+@operator(dinput=lambda g, other: g._products_of_pairs(other), dother=lambda g, input: input._pull_pairs(g), tangent=bilinear,
+          batch=matrices)
 def _pull_pairs(input: Tensor, other: Tensor) -> Tensor:
     """Return, for each row of the other matrix, the sum of its differences from all other rows, times the weights of the pairs."""
     return recorded(_pull_pairs, (input, other), pulled_pairs(input, other))
 
 
-@operator(dinput=lambda g, input, y: _over_distances(g, y, -1)._pull_pairs(input), node="PdistBackward0", batch=same)
+@operator(dinput=lambda g, input, y: _over_distances(g, y, -1)._pull_pairs(input), node="PdistBackward0", batch=matrices)
 def _pair_distances(input: Tensor) -> Tensor:
     """Return the Euclidean distances of all pairs of rows."""
     return recorded(_pair_distances, (input,), distances_of_pairs(input))

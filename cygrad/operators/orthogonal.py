@@ -8,7 +8,7 @@ from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad.operators import public_name
 from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
-from cygrad.operators._language.batches import matrices, same
+from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
 from cygrad.operators._language.matrices import check_dims, checked_matrix
 from cygrad.operators.joining import cat
@@ -180,7 +180,7 @@ def _check_reflections(operator: Any, A: Tensor, tau: Tensor) -> None:
 
 
 @operator(shared=_reflections_gradient, dA=lambda shared, A_shape: _leading_columns(shared[0], A_shape[-1]), dtau=lambda shared: shared[1],
-          adjoints=True, batch=same,
+          adjoints=True, batch=matrices,
           loop="orgqr_cpu")
 def linalg_householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """First columns of the product of reflections I - tau v v^H, whose vectors v stand below the diagonal of A, with ones on it.
@@ -224,7 +224,7 @@ def _applied_to_the_gradient(g: Tensor, input: Tensor, tau: Tensor, transpose: b
 
 
 @operator(shared=_applied_gradient, dinput=lambda shared, input_shape: _leading_columns(shared[0], input_shape[-1]),
-          dtau=lambda shared: shared[1], dother=_applied_to_the_gradient, adjoints=True, batch=same, parts=_from_the_right)
+          dtau=lambda shared: shared[1], dother=_applied_to_the_gradient, adjoints=True, batch=matrices, parts=_from_the_right)
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Product of the square Q that `geqrf` gives as reflections and another matrix: Q C, or C Q without `left`; of Q^H with `transpose`.
 

@@ -47,7 +47,11 @@ def _tangent_of_padded(tangent_of: Any, operator: Any, result: Tensor, x: Tensor
     return None if t is None else operator(t, pad)
 
 
-@operator(dinput=_without_padding, tangent=_tangent_of_padded, batch=same, method=False)
+def _padded_batch(level: Any, operator: Any, x: Tensor, pad: Sequence[int], *arguments: Any, **keywords: Any) -> Tensor:
+    return same(level, operator, x, _counts(operator, x, pad), *arguments, **keywords)
+
+
+@operator(dinput=_without_padding, tangent=_tangent_of_padded, batch=_padded_batch, method=False)
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """Copy with more elements at the ends of its last dims, all the same number; a negative count cuts elements off.
 

@@ -12,7 +12,7 @@ from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_tensor, distinct_dims, integers, spread
-from cygrad.operators._language.batches import behind, shifted, sizes_of
+from cygrad.operators._language.batches import shifted, sizes_of
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.tangents import linear
 
@@ -131,8 +131,8 @@ def _counts(repeats: Tensor) -> np.ndarray:
 
 # ----- Turning -----
 def _flip_examples(level: Any, operator: Any, x: Tensor, *places: Any, **keywords: Any) -> Tensor:
-    x = level.enter(x)
-    return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(places, keywords))) if x.ndim > 1 else x.clone())
+    dims = distinct_dims(sizes_of(places, keywords), x.ndim)
+    return level.leave(operator(level.enter(x), *(dim + 1 for dim in dims))) if x.ndim else x.clone()
 
 
 @operator(dinput=lambda g, dims: g.flip(dims), tangent=linear, batch=_flip_examples)

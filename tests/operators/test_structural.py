@@ -13,6 +13,8 @@ import cygrad as cg
 import samples
 from cygrad._core.graph import rules
 from cygrad.autograd import grad, gradcheck, gradgradcheck
+from cygrad.operators._language.batches import same
+from cygrad.operators._language.declaration import IN_PLACE, changed, operator, recorded, recorded_together
 from samples import DTYPES, KINDS, LAYOUTS, WRITABLE, array_of, same_bits
 from samples.sample import write
 
@@ -525,3 +527,31 @@ def test_gradients_take_the_parameters_of_a_view_by_name():
             rules.declare_rule("test_rule", dinput=lambda g, step: step)
     finally:
         del rules.rules["test_rule"]
+
+
+OF_INPUT, OF_BOTH = {"dinput": lambda g: g}, {"dinput": lambda g, other, scale: g * other * scale, "dother": None}
+UNFIT = {
+    "no gradients": ({}, 1, {}, "slip is recorded, and declares no gradients: declare them, or return the result as it is"),
+    "too few": (OF_INPUT, 2, {}, r"slip is recorded with 2 inputs, for 1 of which it declares a gradient \(dinput\): declare one for each"),
+    "too many": (OF_BOTH, 1, {"scale": 2}, r"slip is recorded with 1 inputs, for 2 of which it declares a gradient \(dinput, dother\)"),
+    "a parameter": (OF_BOTH, 2, {}, "the gradient of slip names scale, which is not recorded"),
+}
+
+
+@pytest.mark.parametrize("record", [
+    recorded,
+    lambda operator, inputs, result, **params: recorded_together(operator, inputs, (result,), **params),
+    lambda operator, inputs, result, **params: changed(operator, inputs, lambda array: None, None, **params),
+    lambda operator, inputs, result, **params: changed(operator, inputs, lambda array: None, IN_PLACE, **params),
+], ids=["recorded", "recorded_together", "changed", "changed in place"])
+@pytest.mark.parametrize(("gradients", "count", "params", "message"), UNFIT.values(), ids=UNFIT)
+def test_a_record_that_does_not_fit_the_declaration_is_refused(gradients, count, params, message, record):
+    @operator(batch=same, **gradients)
+    def slip(input, *others):
+        return record(slip, (input, *others), input.detach().clone(), **params)
+
+    try:
+        with pytest.raises(TypeError, match=message):
+            slip(*[cg.ones(2, requires_grad=True) * 1 for _ in range(count)])
+    finally:
+        rules.rules.pop("slip", None)

@@ -11,6 +11,8 @@ from cygrad.func import grad, jvp, vmap
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, as_tuple, in_reals
 
+REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)
+
 
 def floats(results):
     """Return the floating-point results, the parts of complex numbers among them."""
@@ -99,6 +101,34 @@ def test_batches_of_rules(name, number, call, shapes, mapped):
         # An unbatched tensor cannot hold batched values: torch refuses that too.
         if "inplace arithmetic" not in str(error) or mapped != "last" or len(shapes) == 1:
             raise
+
+
+@pytest.mark.cases("size", [2, 4])
+@pytest.mark.cases("name", samples.names_for("vmap"))
+def test_vmap_refuses_examples_of_too_few_dims(size, name):
+    """The dim of the examples is not taken for one of theirs."""
+    for _, call, shapes in samples.of(name, "vmap"):
+        for count in range(1, max(map(len, shapes), default=0) + 1):
+            example = [cg.tensor(array) for array in samples.rule_operands([shape[count:] if len(shape) >= count else shape
+                                                                            for shape in shapes])]
+            try:
+                call(*example)
+            except REFUSALS:
+                with pytest.raises(REFUSALS):
+                    vmap(call)(*(cg.stack([x] * size) for x in example))
+
+
+@pytest.mark.cases("function, name, keywords", [
+    (cg.linalg.matrix_exp, "A", {}), (cg.matrix_exp, "input", {}), (cg.flip, "input", {"dims": (0,)}), (cg.view_as_complex, "input", {}),
+    (cg.constant_pad_nd, "input", {"pad": (1, 0)}), (cg.repeat_interleave, "input", {"repeats": 2}), (cg.diff, "input", {"dim": 0}),
+    (cg.gather, "input", {"dim": 0, "index": cg.tensor([[1, 0]])}), (cg.softmax, "input", {"dim": 1}), (cg.cumsum, "input", {"axis": 0}),
+])
+@pytest.mark.cases("transformed", [vmap, lambda f: lambda x: jvp(f, (x,), (x + 1,))[1]], ids=["vmap", "jvp"])
+def test_the_first_argument_may_be_given_by_name(transformed, function, name, keywords):
+    x = cg.arange(8.0).reshape(2, 2, 2) / 8
+    x = x if transformed is vmap else x[0]
+    expected = transformed(lambda x: function(x, **keywords))(x)
+    assert samples.same_bits(array_of(transformed(lambda x: function(**{name: x}, **keywords))(x)), array_of(expected))
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)

@@ -24,6 +24,8 @@ from cygrad._core.operands.operands cimport Value, python_number, to_number
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_loops_of,
                                                   cg_number, cg_real)
 
+from inspect import unwrap
+
 import numpy as np
 
 from cygrad._core.levels.tangents import tangent_of
@@ -251,12 +253,22 @@ cdef object call_special(object op, object arguments, object keywords):
     return call_on_special(op, arguments, keywords)
 
 
+cdef tuple taken_first(object op, dict keywords):
+    """Return the first parameter's argument, taken out of the keywords: the functions of declarations may have another name for it."""
+    code = getattr(unwrap(op), "__code__", None)
+    first = code.co_varnames[0] if code is not None and code.co_argcount else None
+    return (keywords.pop(first),) if first in keywords else ()
+
+
 cdef object call_on_special(object op, tuple arguments, dict keywords):
     cdef str name = op.name
     cdef Level level = None
     cdef TensorImpl tensor
     cdef Dual dual
-    cdef list tensors = tensors_of(arguments)
+    cdef list tensors
+    if keywords and not arguments:
+        arguments = taken_first(op, keywords)
+    tensors = tensors_of(arguments)
     if keywords:
         tensors += tensors_of(keywords.values())
     for tensor in tensors:

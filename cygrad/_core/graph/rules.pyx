@@ -389,6 +389,9 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict by_name):
     cdef int source
     if not op.prepared:
         prepare(op)
+    if not op.each and len(inputs) != len(op.inputs):
+        raise TypeError(f"{op.name} is recorded with {len(inputs)} inputs, for {len(op.inputs)} of which it declares a gradient "
+                        f"({', '.join([f'd{word}' for word in op.inputs])}): declare one for each, None if it is only read")
     params = PyTuple_New(len(op.params))
     for k in range(len(op.params)):
         known = PyDict_GetItemWithError(by_name, op.params[k])
@@ -396,7 +399,7 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict by_name):
         if known is not NULL:
             value = <object>known
         elif source < 0:
-            raise KeyError(op.params[k])
+            raise TypeError(f"the gradient of {op.name} names {op.params[k]}, which is not recorded: give it by that name")
         else:
             tensor = inputs[source >> 1]
             value = None if tensor is None else dtypes[tensor.dtype_nr] if source & 1 else sizes_tuple(tensor.ndim, tensor.sizes)
@@ -424,11 +427,19 @@ cdef TensorImpl in_dtype_of(tuple inputs, TensorImpl result):
     return <TensorImpl>(<object>result).detach().to(dtypes[first.dtype_nr])
 
 
+cpdef RuleOp rule_of(operator):
+    """Return the rule of a declared operator; TypeError where it has none."""
+    cdef RuleOp op = operator.declaration.rule
+    if op is None:
+        raise TypeError(f"{operator.name} is recorded, and declares no gradients: declare them, or return the result as it is")
+    return op
+
+
 def recorded(operator, tuple inputs, TensorImpl result not None, int outputs=1, /, **params):
     """Return a result that a declared operator computed without recording, recorded: with a node of these inputs and parameters."""
     result = in_dtype_of(inputs, result)
     stand_alone_unless_shared(inputs, result)
-    return with_node(operator.declaration.rule, inputs, result, outputs, params) if any_needs_node(inputs) else result
+    return with_node(rule_of(operator), inputs, result, outputs, params) if any_needs_node(inputs) else result
 
 
 def record_several(RuleOp op not None, tuple inputs, tuple results, **params):

@@ -61,8 +61,15 @@ def in_any_order(level, operator, *arguments, memory_format=None, **keywords):
     return same(level, operator, *arguments, **keywords)
 
 
+def vectors(level, operator, x, *arguments, **keywords):
+    """Apply an operator to the last dim; an example without dims is refused."""
+    if not x.ndim:
+        raise RuntimeError(f"{operator.name}: input tensor must have at least 1 dimension")
+    return same(level, operator, x, *arguments, **keywords)
+
+
 def matrices(level, operator, x, *arguments, **keywords):
-    """Apply an operator to the last two dims."""
+    """Apply an operator to the last two dims; an example of fewer is refused."""
     if x.ndim < 2:
         raise RuntimeError(f"{operator.name}: input tensor must have at least 2 dimensions")
     return same(level, operator, x, *arguments, **keywords)
@@ -72,11 +79,13 @@ def aligned_matrices(level, operator, *arguments, **keywords):
     """Apply an operator to the last two dims of all its tensors, of `pivots` to the last; the dims in front of them broadcast."""
     bound = named_arguments(operator, arguments, keywords)
     own = {name: 1 if name == "pivots" else 2 for name in bound.arguments}
-    outer = max(x.ndim - own[name] for name, x in bound.arguments.items() if is_tensor(x))
+    outer = [x.ndim - own[name] for name, x in bound.arguments.items() if is_tensor(x)]
+    if min(outer) < 0:
+        raise RuntimeError(f"{operator.name}: input tensors must have at least 2 dimensions")
 
     def aligned(x, own):
         examples = level.enter(x)
-        return examples[(slice(None),) + (None,) * (outer + own + 1 - examples.ndim)] if level.varies(x) else x
+        return examples[(slice(None),) + (None,) * (max(outer) + own + 1 - examples.ndim)] if level.varies(x) else x
 
     bound.arguments.update({name: aligned(x, own[name]) for name, x in bound.arguments.items() if is_tensor(x)})
     return left(level, operator(*bound.args, **bound.kwargs))

@@ -18,7 +18,7 @@ from cygrad._core.entry.operator_object import COMPOSED, Declaration, LazySignat
 from cygrad._core.entry.special import over_tensors
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
-from cygrad._core.graph.rules import declare_rule, record_several
+from cygrad._core.graph.rules import declare_rule, record_several, rule_of
 from cygrad._core.graph.rules import recorded as recorded
 from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.operands.arrays import to_array
@@ -110,7 +110,7 @@ def operator(
 
 def recorded_together(operator: Any, inputs: tuple[Any, ...], results: tuple[Any, ...], /, **params: Any) -> Any:
     """Return several results of one operator, recorded as the outputs of one node."""
-    return record_several(operator.declaration.rule, inputs, results, **params)
+    return record_several(rule_of(operator), inputs, results, **params)
 
 
 IN_PLACE: Any = object()        # as `out`: the result takes the place of the first input
@@ -129,7 +129,7 @@ def changed_numbers(operator: Any, inputs: tuple[Any, ...], change: Callable[[An
     input, *others = inputs
     if out is IN_PLACE:
         check_disjoint(input, tuple(others))
-        return change_in_place(operator.declaration.rule, inputs, change, **params)
+        return change_in_place(rule_of(operator), inputs, change, **params)
     result = input.detach().clone(memory_format=contiguous_format)
     change_values(result, change)
     return delivered(recorded(operator, inputs, result, **params), out)

@@ -187,6 +187,19 @@ class Compiled:
             return self._run(args, kwargs)
         return Capture(self, key, tensors, others, args, kwargs).run()
 
+    def program(self, *args: Any) -> tuple[Entry, list[Any], Rerun] | None:
+        """Return the program for some arguments, its inputs, and a check of values outside; None if a call would not replay."""
+        tensors: list[Any] = []
+        try:
+            entries = self._entries.get(signature_of(args, {}, tensors, []), ()) if may_replay() else ()
+        except (Uncommon, TypeError):
+            return None
+        for entry in entries:
+            inputs = tensors.copy()
+            if first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory:
+                return entry, inputs, Rerun(self, args, {}, entry, None)
+        return None
+
     def _run(self, args: Any, kwargs: Any) -> Any:
         """Call the function as it is."""
         self._eager += 1

@@ -12,12 +12,14 @@ from typing import Any
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad.checkpoint.loop import checkpoint_loop
-from cygrad.compiling.compiled import captured_quietly
-from cygrad.operators.joining import stack
+from cygrad.compiling.compiled import Compiled, captured_quietly
+from cygrad.func.looping import Looped, looped
+from cygrad.operators.joining import cat, stack
 from cygrad.operators.masking import where
 from cygrad.pytree import tree_flatten, tree_unflatten
 
 CAPTURED_FROM = 64      # steps from which a capture, which takes as long as some ten of them, pays
+FIRST_STEPS = 3         # from the third on all steps have a carry of one kind: one that a program has made
 
 
 # ----- Carried values -----
@@ -92,11 +94,28 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
         return None if spec is None else tree_unflatten([leaf[number] for leaf in leaves], spec)
 
     order = range(count - 1, -1, -1) if reverse else range(count)
+    if not count:
+        return carry, _nothing(step, carry, leaves, spec) if snapshots is None else None
+    if count < CAPTURED_FROM:
+        return _steps(step, step, carry, at, order, snapshots)
+    run = captured_quietly(step)
+    if snapshots is not None and snapshots < 1:
+        raise ValueError(f"scan: snapshots must be 1 or more, got {snapshots}")
+    middle, ys = _steps(step, run, carry, at, order[:FIRST_STEPS], None)
+    if snapshots is not None and ys is not None:
+        raise _results_beside_snapshots()
+    rest = order[FIRST_STEPS:]
+    loop = None
+    if isinstance(run, Compiled):
+        loop = looped(run, middle, at(rest[0]), leaves, rest, snapshots, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
+    last, later = loop or _steps(step, run, middle, at, rest, snapshots)
+    return last, _joined(later, ys) if reverse else _joined(ys, later)
+
+
+def _steps(step: Any, run: Any, carry: Any, at: Callable[[int], Any], order: range, snapshots: int | None) -> tuple[Any, Any]:
+    """Return the carry after some steps, and their results, stacked in the order of the rows; `run` is the step, perhaps captured."""
     if snapshots is not None:
         return _with_snapshots(step, carry, at, order, snapshots), None
-    if not count:
-        return carry, _nothing(step, carry, leaves, spec)
-    run = captured_quietly(step) if count >= CAPTURED_FROM else step
     first, ys = carry, []
     for number in order:
         result = run(carry, at(number))
@@ -104,7 +123,16 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
             raise TypeError(f"scan: a step must return (carry, y), got {type(result).__name__}")
         carry, y = _same_structure("scan", first, result[0]), result[1]
         ys.append(y)
-    return carry, _stacked(ys[::-1] if reverse else ys)
+    return carry, _stacked(ys[::order.step])
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Return the results of all steps from the results of two parts of them."""
+    leaves, spec = tree_flatten(first)
+    others, other_spec = tree_flatten(second)
+    if other_spec != spec:
+        raise TypeError("scan: all steps must return a y of one structure")
+    return tree_unflatten([None if leaf is None else cat((leaf, other)) for leaf, other in zip(leaves, others, strict=True)], spec)
 
 
 def _stacked(ys: list[Any]) -> Any:
@@ -124,14 +152,17 @@ def _nothing(step: Any, carry: Any, leaves: list[Any], spec: Any) -> Any:
     return tree_unflatten([None if result is None else result.detach().new_empty((0, *result.shape)) for result in results], kind)
 
 
+def _results_beside_snapshots() -> Exception:
+    return ValueError("scan: snapshots= takes steps that return None for y: results of all steps would take the memory that snapshots save")
+
+
 def _with_snapshots(step: Any, carry: Any, at: Any, order: range, snapshots: int) -> Any:
     leaves, spec = tree_flatten(carry)
 
     def next_state(state: tuple[Any, ...], number: int) -> tuple[Any, ...]:
         result, y = step(tree_unflatten(list(state), spec), at(order[number]))
         if y is not None:
-            raise ValueError("scan: snapshots= takes steps that return None for y: results of all steps would take the memory that "
-                             "snapshots save")
+            raise _results_beside_snapshots()
         return tuple(tree_flatten(_same_structure("scan", carry, result))[0])
 
     return tree_unflatten(list(checkpoint_loop(next_state, tuple(leaves), len(order), snapshots)), spec)

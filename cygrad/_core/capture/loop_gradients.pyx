@@ -1,0 +1,171 @@
+# cython: cdivision=True
+"""Gradients of a loop (see loop_gradients.pxd for the contract)."""
+cimport cython
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy, memset
+
+from cygrad._core.capture.layouts cimport SAME, Layout
+from cygrad._core.capture.looped cimport CARRIED, PASSED, Frame, LoopedStep, StepValue, tensor_like
+from cygrad._core.capture.replay cimport FIRST_INPUT
+from cygrad._core.compute.dispatch cimport Op
+from cygrad._core.graph.tensor cimport TensorImpl, address, empty, value_address
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loop
+
+from cygrad._core.compute.dispatch import ops
+
+cdef Op add = ops["add"]
+
+
+cdef TensorImpl row_major_zeros(TensorImpl tensor):
+    """Return row-major zeros of a tensor's dtype and sizes."""
+    cdef TensorImpl result = empty(tensor.dtype_nr, tensor.ndim, tensor.sizes)
+    memset(address(result), 0, result.count * cg_itemsize[result.dtype_nr])
+    return result
+
+
+cdef void add_loop(char* total, char* part, size_t nbytes, size_t itemsize, cg_loop add) noexcept nogil:
+    cdef char* pointers[3]
+    cdef intptr_t strides[2]
+    pointers[0], pointers[1], pointers[2] = total, part, total
+    strides[0] = strides[1] = <intptr_t>itemsize
+    add(pointers, strides, <intptr_t>(nbytes // itemsize), NULL)
+
+
+cdef void add_to_weight(Weight* weight, char* part) noexcept nogil:
+    if weight.any_added:
+        add_loop(weight.data, part, weight.nbytes, weight.itemsize, weight.add)
+    else:
+        memcpy(weight.data, part, weight.nbytes)
+    weight.any_added = True
+
+
+cdef char* gather_elements(char* target, const char* source, const intptr_t* sizes, const intptr_t* strides, int ndim, size_t itemsize) noexcept nogil:
+    """Copy elements at strides, in bytes, into row-major memory, and return its end."""
+    cdef intptr_t k
+    if ndim == 0 or ndim == 1 and strides[0] == <intptr_t>itemsize:
+        memcpy(target, source, itemsize * (1 if ndim == 0 else sizes[0]))
+        return target + itemsize * (1 if ndim == 0 else sizes[0])
+    for k in range(sizes[0]):
+        target = gather_elements(target, source + k * strides[0], sizes + 1, strides + 1, ndim - 1, itemsize)
+    return target
+
+
+@cython.final
+cdef class Sums:
+    """The gradients of a loop's inputs, which grow from its last step to its first."""
+    def __cinit__(self, LoopedStep looped, Frame frame, list inputs, list gradients, Py_ssize_t row, Py_ssize_t step, Py_ssize_t count):
+        cdef TensorImpl tensor
+        cdef Layout layout
+        cdef Target* target
+        cdef Weight* weight
+        cdef Addend* addend
+        cdef StepValue* value
+        cdef int k, number, d
+        cdef Py_ssize_t lowest
+        self.looped, self.frame, self.totals = looped, frame, []
+        self.first, self.step, self.last = row, step, row + (count - 1) * step
+        lowest = min(self.first, self.last)
+        self.count, self.weight_count = <int>len(looped.differentiable), <int>len(looped.replay.recorded)
+        self.first_weight = FIRST_INPUT + looped.replay.inputs
+        for k, (kind, number, place) in enumerate(looped.recorded):
+            value = &looped.values[<int>number] if kind == CARRIED else &looped.results[<int>number]
+            layout = looped.layouts[number] if kind == CARRIED else looped.result_layouts[number]
+            if kind == PASSED:
+                place = self.weight_of_carried[<int>place]
+            weight, tensor = &self.weights[<int>place], gradients[k]
+            if weight.data is NULL:
+                weight.data, weight.nbytes, weight.itemsize = frame.take(value.nbytes), value.nbytes, cg_itemsize[layout.dtype]
+                weight.add = add.kernel.loops[layout.dtype]
+            if kind == CARRIED:
+                self.weight_of_carried[number], weight.carried = place, frame.take(value.nbytes)
+                weight.has_carried = tensor is not None
+                if tensor is not None:
+                    memcpy(weight.carried, value_address(tensor), value.nbytes)
+            elif tensor is not None:
+                addend = &self.addends[self.addend_count]
+                addend.weight, addend.is_passed, addend.rows.stride = place, kind == PASSED, <intptr_t>value.nbytes
+                addend.rows.data = value_address(tensor) - lowest * addend.rows.stride
+                self.addend_count += 1
+        for k, number in enumerate(looped.differentiable):
+            target, layout, tensor = &self.targets[k], looped.replay.backward_part.results[k], inputs[number]
+            target.carried, target.base = number if number < looped.carried else -1, -1
+            target.nbytes, target.is_sum = tensor.count * cg_itemsize[tensor.dtype_nr], number >= looped.carried + looped.slices
+            if number < looped.carried:
+                self.totals.append(None)
+            else:
+                if not target.is_sum:
+                    target.nbytes //= tensor.sizes[0]
+                self.totals.append(row_major_zeros(tensor))
+                target.total = address(<TensorImpl>self.totals[k])
+                target.stride = 0 if target.is_sum else <intptr_t>target.nbytes
+            target.part = frame.take(target.nbytes)
+            if layout is None:
+                continue
+            target.base, target.offset, target.ndim = FIRST_INPUT + layout.base if layout.kind == SAME else layout.base, layout.offset, layout.ndim
+            target.itemsize, target.add = cg_itemsize[layout.dtype], add.kernel.loops[layout.dtype]
+            for d in range(layout.ndim):
+                target.sizes[d], target.strides[d] = layout.dims[d], layout.dims[8 + d] * <intptr_t>target.itemsize
+
+    cdef void set_weights(self, Py_ssize_t row) noexcept nogil:
+        """Set the gradients of the results of a step, in the order in which the engine adds them: of the last carried values those from
+        outside, of stacks the newest first, then those that the step behind has left.
+        """
+        cdef Weight* weight
+        cdef Addend* addend
+        cdef int k
+        for k in range(self.weight_count):
+            weight = &self.weights[k]
+            weight.any_added = False
+            self.frame.pointers[self.first_weight + k] = weight.data
+            if row == self.last and weight.has_carried:
+                add_to_weight(weight, weight.carried)
+        for k in range(self.addend_count - 1, -1, -1):
+            addend = &self.addends[k]
+            if not addend.is_passed and row != self.first - self.step:
+                add_to_weight(&self.weights[addend.weight], addend.rows.data + row * addend.rows.stride)
+            elif addend.is_passed and row != self.last:
+                add_to_weight(&self.weights[addend.weight], addend.rows.data + (row + self.step) * addend.rows.stride)
+        for k in range(self.weight_count):
+            weight = &self.weights[k]
+            if row != self.last and weight.has_carried:
+                add_to_weight(weight, weight.carried)
+            elif not weight.any_added:
+                memset(weight.data, 0, weight.nbytes)
+
+    cdef void add_step(self, Py_ssize_t row) noexcept nogil:
+        """Take the gradients that the backward part of a step has made."""
+        cdef Target* target
+        cdef int k
+        for k in range(self.count):
+            target = &self.targets[k]
+            if target.base < 0:
+                continue
+            gather_elements(target.part, self.frame.pointers[target.base] + target.offset, target.sizes, target.strides, target.ndim,
+                            target.itemsize)
+            if target.carried >= 0:
+                continue
+            if not target.is_sum or not target.any_added:
+                memcpy(target.total + row * target.stride, target.part, target.nbytes)
+            else:
+                add_loop(target.total, target.part, target.nbytes, target.itemsize, target.add)
+            target.any_added = True
+        for k in range(self.count):     # now that no part of the step is read any more
+            target = &self.targets[k]
+            if target.carried >= 0:
+                self.weights[self.weight_of_carried[target.carried]].has_carried = target.base >= 0
+                memcpy(self.weights[self.weight_of_carried[target.carried]].carried, target.part, target.nbytes)
+
+    cdef list results(self):
+        """Return the gradients of the differentiable inputs."""
+        cdef TensorImpl tensor
+        cdef list found = []
+        cdef int k
+        self.set_weights(self.first - self.step)        # of the first carried values, which only rows of passed ones are stacked from
+        for k, number in enumerate(self.looped.differentiable):
+            if number < self.looped.carried:
+                tensor = tensor_like(self.looped.layouts[number])
+                memcpy(address(tensor), self.weights[self.weight_of_carried[<int>number]].data, self.targets[k].nbytes)
+                found.append(tensor)
+            else:
+                found.append(self.totals[k] if self.targets[k].any_added else None)
+        return found

@@ -1,0 +1,62 @@
+"""The program of a step that a loop runs, and the memory of a loop.
+
+A step takes carried values, slices of tensors and constants, and returns the carried values of the next step and results.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.capture.layouts cimport Layout
+from cygrad._core.capture.replay cimport Replay
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._kernels.programs.linked cimport Address, LinkedStep
+
+cdef enum:
+    MOST = 64                   # values of a kind: carried ones, slices, results
+    BETWEEN_SIGNALS = 1024      # steps
+
+# Values of a loop that require gradients.
+cdef enum Kind:
+    CARRIED                     # by the last step
+    STACKED                     # a result of each step
+    PASSED                      # a carried value that each step returns as it is
+
+# A result of each step.
+cdef struct StepValue:
+    int base
+    intptr_t offset
+    size_t nbytes
+
+# A row of a tensor for each step.
+cdef struct Rows:
+    char* data
+    intptr_t stride             # bytes
+
+cdef class LoopedStep:
+    cdef Replay replay
+    cdef int carried, slices, outputs, constants
+    cdef StepValue values[MOST]             # carried: results of a step
+    cdef StepValue results[MOST]
+    cdef list layouts, result_layouts
+    cdef readonly tuple differentiable
+    cdef list recorded                  # the values of the loop that require gradients: (their kind, number, place of the gradient)
+
+cdef class Frame:
+    cdef const LinkedStep* steps
+    cdef const Address* addresses
+    cdef Py_ssize_t first, split, end   # the steps of the forward part, then of the backward part
+    cdef int carried, slice_count, output_count
+    cdef StepValue values[MOST]
+    cdef StepValue outputs[MOST]
+    cdef Rows slices[MOST]
+    cdef char** pointers
+    cdef void* scratch
+    cdef size_t state_bytes             # of all carried values
+    cdef list storages                  # keep the memory
+    cdef char* take(self, size_t nbytes) except NULL
+    cdef void copy_state(self, char* target) noexcept nogil
+    cdef void set_state(self, const char* source) noexcept nogil
+    cdef bint run_forward(self, Py_ssize_t row) noexcept nogil
+    cdef bint run_backward(self) noexcept nogil
+    cdef void hand_on(self) noexcept nogil
+    cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1
+
+cdef TensorImpl tensor_like(Layout layout)

@@ -1,0 +1,13 @@
+from cygrad._core.capture.replay import Replay
+
+class Frame: ...
+
+class LoopedStep:
+    differentiable: tuple[int, ...]
+    nbytes: int
+    recorded_results: list[int]
+    fits: bool
+
+    def __init__(
+        self, replay: Replay, inputs: int, carry: list[int], slices: int, outputs: list[int], differentiable: tuple[int, ...]
+    ) -> None: ...

@@ -1,0 +1,198 @@
+# cython: cdivision=True
+"""The program of a looped step, and the memory of a loop (see looped.pxd for the contract)."""
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from cygrad._core.capture.layouts cimport MADE, SAME, Layout
+from cygrad._core.capture.replay cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, Replay
+from cygrad._core.compute.dispatch cimport Op
+from cygrad._core.graph.tensor cimport TensorImpl, empty, value_address
+from cygrad._core.memory.storage cimport Storage, new_storage
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.programs.linked cimport run_linked
+
+from cygrad._core.compute.dispatch import ops
+
+cdef Op add = ops["add"]
+
+
+cdef bint is_row_major(Layout layout) noexcept:
+    cdef intptr_t count = 1
+    cdef int d
+    if layout.ndim > 8:
+        return False
+    for d in range(layout.ndim - 1, -1, -1):
+        if layout.dims[d] != 1 and layout.dims[8 + d] != count:
+            return False
+        count *= layout.dims[d]
+    return count > 0
+
+
+cdef size_t layout_bytes(Layout layout) noexcept:
+    cdef size_t nbytes = cg_itemsize[layout.dtype]
+    cdef int d
+    for d in range(layout.ndim):
+        nbytes *= layout.dims[d]
+    return nbytes
+
+
+cdef TensorImpl tensor_like(Layout layout):
+    """Return a new row-major tensor of a layout's dtype and sizes."""
+    return empty(layout.dtype, layout.ndim, layout.dims)
+
+
+@cython.final
+@cython.binding(False)
+cdef class LoopedStep:
+    """The program of a step, from which loops are run.
+
+    `carry`, `outputs`: the numbers of the results that are carried on, and of the others. The inputs of the program are `carry`, `slices`,
+    then constants; `differentiable` are the numbers of those that require gradients.
+    """
+    def __init__(self, Replay replay not None, int inputs, list carry not None, int slices, list outputs not None, tuple differentiable not None):
+        self.replay, self.carried, self.slices, self.outputs = replay, <int>len(carry), slices, <int>len(outputs)
+        self.constants, self.differentiable = inputs - self.carried - slices, differentiable
+        self.layouts = [replay.forward_part.results[number] for number in carry]
+        self.result_layouts = [replay.forward_part.results[number] for number in outputs]
+        weights = {number: place for place, number in enumerate(replay.recorded)}
+        self.recorded = [(CARRIED, k, weights[number]) for k, number in enumerate(carry) if number in weights]
+        self.recorded += [(STACKED, k, weights[number]) for k, number in enumerate(outputs) if number in weights]
+        self.recorded += [(PASSED, k, (<Layout>layout).base) for k, layout in enumerate(self.result_layouts)
+                          if (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable]
+
+    @property
+    def recorded_results(self):
+        """The numbers of the results that require gradients, in the order of the node's outputs: the carry, then the other results."""
+        return [number if kind == CARRIED else self.carried + number for kind, number, _ in self.recorded]
+
+    @property
+    def nbytes(self):
+        """The memory of a step, but for inputs and constants."""
+        cdef Replay replay = self.replay
+        return max(replay.forward_part.arena_bytes, replay.backward_part.arena_bytes) + replay.residual_bytes + sum(replay.sizes)
+
+    @property
+    def fits(self):
+        """Whether a loop can run the program: by kernels alone, from carried values in memory of their own to others like them."""
+        cdef Replay replay = self.replay
+        cdef Layout layout
+        cdef int k
+        cdef set bases = set()
+        if len(self.differentiable) > 3 * MOST or replay.calls or replay.forward_part.stops or replay.backward_part.stops or replay.written or max(
+                self.carried, self.slices, self.outputs, 1) > MOST:
+            return False
+        if not all([is_row_major(<Layout>layout) for layout in self.layouts + self.result_layouts]):
+            return False
+        for k, layout in enumerate(self.layouts):
+            self.values[k].base, self.values[k].nbytes = layout.base, layout_bytes(layout)
+            if (layout.kind != MADE or layout.base < replay.first_own or layout.base in bases or layout.offset
+                    or replay.sizes[layout.base - replay.first_own] != self.values[k].nbytes):
+                return False
+            bases.add(layout.base)
+        for k, layout in enumerate(self.result_layouts):
+            self.results[k].base, self.results[k].offset, self.results[k].nbytes = layout.base, layout.offset, layout_bytes(layout)
+            if layout.kind == SAME and layout.base < self.carried:
+                self.results[k].base += FIRST_INPUT
+            elif layout.kind != MADE or layout.base < replay.first_own:
+                return False
+        for layout in replay.backward_part.results:
+            if layout is not None and (layout.ndim > 8 or add.kernel.loops[layout.dtype] is NULL):
+                return False
+        return [number for number in self.differentiable if number < self.carried] == [k for kind, k, _ in self.recorded if kind == CARRIED]
+
+
+@cython.final
+cdef class Frame:
+    """The memory in which the steps of a loop run: a pointer for each base of the program."""
+    def __cinit__(self, LoopedStep step, list inputs):
+        cdef Replay replay = step.replay
+        cdef TensorImpl tensor
+        cdef int k, base
+        self.steps, self.addresses = replay.steps, replay.addresses
+        self.first, self.split, self.end = replay.forward_part.first, replay.forward_part.end, replay.backward_part.end
+        self.carried, self.slice_count, self.output_count = step.carried, step.slices, step.outputs
+        self.values, self.outputs, self.storages = step.values, step.results, []
+        self.pointers = <char**>calloc(replay.bases, sizeof(char*))
+        self.scratch = malloc(max(replay.scratch_bytes, <size_t>1))
+        if self.pointers is NULL or self.scratch is NULL:
+            raise MemoryError()
+        self.pointers[ARENA] = self.take(max(replay.forward_part.arena_bytes, replay.backward_part.arena_bytes))
+        self.pointers[RESIDUALS] = self.take(replay.residual_bytes)
+        self.pointers[CONSTANTS] = replay.constants.data
+        for base in range(replay.first_own, replay.bases):
+            self.pointers[base] = self.take(replay.sizes[base - replay.first_own])
+        for k in range(self.carried):
+            self.pointers[FIRST_INPUT + k] = self.take(self.values[k].nbytes)
+            self.state_bytes += self.values[k].nbytes
+        for k in range(self.slice_count):
+            tensor = inputs[self.carried + k]
+            self.slices[k].data = value_address(tensor)
+            self.slices[k].stride = tensor.strides[0] * <intptr_t>cg_itemsize[tensor.dtype_nr]
+        for k in range(self.carried + self.slice_count, replay.inputs):
+            self.pointers[FIRST_INPUT + k] = value_address(<TensorImpl>inputs[k])
+
+    def __dealloc__(self):
+        free(self.pointers)
+        free(self.scratch)
+
+    cdef char* take(self, size_t nbytes) except NULL:
+        cdef Storage storage = new_storage(max(nbytes, <size_t>1))
+        self.storages.append(storage)
+        return storage.data
+
+    cdef void copy_state(self, char* target) noexcept nogil:
+        cdef int k
+        for k in range(self.carried):
+            memcpy(target, self.pointers[FIRST_INPUT + k], self.values[k].nbytes)
+            target += self.values[k].nbytes
+
+    cdef void set_state(self, const char* source) noexcept nogil:
+        cdef int k
+        for k in range(self.carried):
+            memcpy(self.pointers[FIRST_INPUT + k], source, self.values[k].nbytes)
+            source += self.values[k].nbytes
+
+    cdef bint run_forward(self, Py_ssize_t row) noexcept nogil:
+        """Run the forward part on the slices of a row; False if a decision comes out otherwise."""
+        cdef int k
+        for k in range(self.slice_count):
+            self.pointers[FIRST_INPUT + self.carried + k] = self.slices[k].data + row * self.slices[k].stride
+        return run_linked(self.steps, self.first, self.split, self.addresses, self.pointers, self.scratch) == self.split
+
+    cdef bint run_backward(self) noexcept nogil:
+        return run_linked(self.steps, self.split, self.end, self.addresses, self.pointers, self.scratch) == self.end
+
+    cdef void hand_on(self) noexcept nogil:
+        """Make the carried results of a step the carried values of the next one."""
+        cdef char* value
+        cdef int k
+        for k in range(self.carried):
+            value = self.pointers[FIRST_INPUT + k]
+            self.pointers[FIRST_INPUT + k] = self.pointers[self.values[k].base]
+            self.pointers[self.values[k].base] = value
+
+    cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1:
+        """Run steps; `states` gets the carried values before each block, `rows` the results. False if a decision comes out otherwise."""
+        cdef Py_ssize_t k = 0, stop
+        cdef int j
+        while k < count:
+            stop = min(k + BETWEEN_SIGNALS, count)
+            with nogil:
+                while k < stop:
+                    if states is not NULL and k % every == 0:
+                        self.copy_state(states + k // every * self.state_bytes)
+                    if not self.run_forward(row):
+                        break
+                    if rows is not NULL:
+                        for j in range(self.output_count):
+                            memcpy(rows[j].data + row * rows[j].stride, self.pointers[self.outputs[j].base] + self.outputs[j].offset,
+                                   self.outputs[j].nbytes)
+                    self.hand_on()
+                    k += 1
+                    row += step
+            if k < stop:
+                return False
+            PyErr_CheckSignals()
+        return True

@@ -1,0 +1,190 @@
+# cython: cdivision=True
+"""The loop of a captured step: `scan` without Python between its steps.
+
+The loop keeps the carried values before every so many steps, a block. Its backward begins with the last block: it runs the steps of the block
+again, then, from the last one, the forward and the backward part of each.
+"""
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy
+
+from cygrad._core.capture.compiled_node cimport is_ordinary, weight_of
+from cygrad._core.capture.layouts cimport Layout
+from cygrad._core.capture.loop_gradients cimport Sums
+from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
+from cygrad._core.capture.replay cimport FIRST_INPUT
+from cygrad._core.graph.history cimport attach, connect, edge
+from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
+from cygrad._core.graph.saved cimport check_version, released_error
+from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
+from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.memory.storage cimport Storage, new_storage, version_of
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
+
+cdef enum:
+    LEAST_ROOM = 4              # states: with less memory a block is run again for each of its steps
+    FEWEST_STATES = 16          # that a loop keeps
+
+
+def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t states, object rerun):
+    """Return the carried values after `count` steps, and the results of all, in the order of the rows; None if a decision comes out
+    otherwise than in the capture.
+
+    inputs: the carried values, the tensors whose rows are the slices, constants. row, step: of the first step, and 1 or -1.
+    states: how many states may be kept; a block of steps is run again for each one that is not. rerun: returns gradients by the
+    function itlooped.
+    """
+    cdef Frame frame = Frame(looped, inputs)
+    cdef bint is_recorded = grad_mode()[0] and len(looped.differentiable) > 0, tracked = False
+    cdef Py_ssize_t kept = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
+    cdef Py_ssize_t every = (count + kept - 1) // kept
+    cdef Storage history = new_storage(max(frame.state_bytes * kept, <size_t>1)) if is_recorded else None
+    cdef list stacked = [], last = []
+    cdef Rows rows[MOST]
+    cdef intptr_t sizes[MAX_DIMS + 1]
+    cdef TensorImpl tensor
+    cdef Layout layout
+    cdef LoopNode node
+    cdef int k, d
+    for k, layout in enumerate(looped.result_layouts):
+        sizes[0] = count
+        for d in range(layout.ndim):
+            sizes[d + 1] = layout.dims[d]
+        tensor = empty(layout.dtype, layout.ndim + 1, sizes)
+        stacked.append(tensor)
+        rows[k].stride = <intptr_t>looped.results[k].nbytes
+        rows[k].data = address(tensor) - min(row, row + (count - 1) * step) * rows[k].stride
+    for k in range(looped.carried):
+        memcpy(frame.pointers[FIRST_INPUT + k], value_address(<TensorImpl>inputs[k]), looped.values[k].nbytes)
+    if not frame.run_steps(count, row, step, every, NULL if history is None else history.data, rows):
+        return None
+    for k in range(looped.carried):
+        tensor = tensor_like(looped.layouts[k])
+        memcpy(address(tensor), frame.pointers[FIRST_INPUT + k], looped.values[k].nbytes)
+        last.append(tensor)
+    if not is_recorded:
+        return last, stacked
+    node = LoopNode.__new__(LoopNode)
+    init_node(node, <int>len(looped.recorded))
+    for k, number in enumerate(looped.differentiable):
+        connect(node, k, inputs[number])
+        tracked = tracked or (<TensorImpl>inputs[number]).flags & TENSOR_TRACKED != 0
+    node.saved0 = looped, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), history, rerun
+    node.count, node.row, node.step, node.every, node.room = count, row, step, every, kept
+    for k, (kind, number, _) in enumerate(looped.recorded):
+        attach(last[number] if kind == CARRIED else stacked[number], node, k)
+    if tracked:
+        track_reachable(node)
+    return last, stacked
+
+
+# ----- Backward -----
+cdef class LoopNode(Node):
+    """A loop. `saved0` is a tuple: (step, inputs, their versions, the carried values before each block, rerun)."""
+    cdef Py_ssize_t count, row, step    # steps; the row of the first one, and 1 or -1
+    cdef Py_ssize_t every, room         # the steps of a block, and states that a backward may keep beside
+
+    cdef str node_name(self):
+        return "ScanBackward"
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef LoopedStep looped
+        cdef TensorImpl tensor
+        cdef list gradients, computed = None
+        cdef int k, output_nr
+        cdef bint whole = not grad_mode()[0], any_arrived = False
+        if self.flags & NODE_RELEASED or self.saved0 is None:
+            raise released_error()
+        looped, inputs, versions, states, rerun = self.saved0
+        gradients = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
+        for gradient in gradients:
+            if gradient is not None:
+                whole, any_arrived = whole and is_ordinary(gradient), True
+        if not any_arrived:
+            return 0
+        for k, (tensor, version) in enumerate(zip(inputs, versions)):
+            if version_of(tensor.storage) != version and (k >= looped.carried or not whole):     # the loop has copies of carried values
+                check_version(tensor, version, tensor.node, self)
+        if whole:
+            computed = self.gradients(looped, list(inputs), states, [None if each is None else weight_of(each) for each in gradients])
+        if computed is None:
+            computed = rerun(inputs, gradients, bool(grad_mode()[0]))
+        for k in range(self.edges):
+            if edge(self, k, &output_nr) is not None and computed[k] is not None:
+                gradient = computed[k]
+                Py_INCREF(gradient)
+                results[k] = <PyObject*>gradient
+        return 0
+
+    cdef list gradients(self, LoopedStep looped, list inputs, Storage states, list gradients):
+        """Return the gradients of the differentiable inputs; None if a decision comes out otherwise than in the capture."""
+        cdef Frame frame = Frame(looped, inputs)
+        cdef Sums sums = Sums(looped, frame, inputs, gradients, self.row, self.step, self.count)
+        cdef char* spare
+        if self.every == 1:
+            return sums.results() if self.reverse_kept(frame, sums, 0, self.count, states.data) else None
+        spare = frame.take(frame.state_bytes * self.room)
+        return sums.results() if self.reverse_blocks(frame, sums, 0, self.count, self.every, states.data, spare, self.room) else None
+
+    cdef bint reverse_blocks(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, Py_ssize_t every, char* states, char* spare,
+                             Py_ssize_t room) except -1:
+        """Reverse steps from the states before each block; False if a decision comes out otherwise. `spare` has room for more states."""
+        cdef Py_ssize_t block
+        for block in range((count - 1) // every, -1, -1):
+            if not self.reverse(frame, sums, first + block * every, min(every, count - block * every), states + block * frame.state_bytes,
+                                spare, room):
+                return False
+        return True
+
+    cdef bint reverse(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, char* state, char* spare,
+                      Py_ssize_t room) except -1:
+        """Reverse steps from the state before the first one."""
+        cdef Py_ssize_t kept = count, every = 1, row = self.row + first * self.step
+        if room < LEAST_ROOM and count > room:      # from the first state each time
+            for k in range(count - 1, -1, -1):
+                frame.set_state(state)
+                if not frame.run_steps(k, row, self.step, 1, NULL, NULL):
+                    return False
+                frame.copy_state(spare)
+                if not self.reverse_kept(frame, sums, first + k, 1, spare):
+                    return False
+            return True
+        if count > room:
+            kept = room // 2
+            every = (count + kept - 1) // kept
+            kept = (count + every - 1) // every
+        frame.set_state(state)
+        if not frame.run_steps((kept - 1) * every, row, self.step, every, spare, NULL):
+            return False
+        frame.copy_state(spare + (kept - 1) * frame.state_bytes)
+        if every == 1:
+            return self.reverse_kept(frame, sums, first, count, spare)
+        return self.reverse_blocks(frame, sums, first, count, every, spare, spare + kept * frame.state_bytes, room - kept)
+
+    cdef bint reverse_kept(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, char* states) except -1:
+        """Reverse steps from the states before each."""
+        cdef Py_ssize_t k = count - 1, row = self.row + (first + k) * self.step
+        cdef bint runs = True
+        while k >= 0:
+            with nogil:
+                while k >= 0:
+                    frame.set_state(states + k * frame.state_bytes)
+                    sums.set_weights(row)
+                    runs = frame.run_forward(row) and frame.run_backward()
+                    if not runs:
+                        break
+                    sums.add_step(row)
+                    row -= self.step
+                    k -= 1
+                    if k % BETWEEN_SIGNALS == 0:
+                        break
+            if not runs:
+                return False
+            PyErr_CheckSignals()
+        return True
+
+
+finish_node_type(LoopNode)

@@ -101,7 +101,8 @@ cdef class Sums:
             target.part = frame.take(target.nbytes)
             if layout is None:
                 continue
-            target.base, target.offset, target.ndim = FIRST_INPUT + layout.base if layout.kind == SAME else layout.base, layout.offset, layout.ndim
+            target.base = FIRST_INPUT + layout.base if layout.kind == SAME else layout.base
+            target.offset, target.ndim = layout.offset, layout.ndim
             target.itemsize, target.add = cg_itemsize[layout.dtype], add.kernel.loops[layout.dtype]
             for d in range(layout.ndim):
                 target.sizes[d], target.strides[d] = layout.dims[d], layout.dims[8 + d] * <intptr_t>target.itemsize

@@ -39,7 +39,8 @@ cdef void add_to_weight(Weight* weight, char* part) noexcept nogil:
     weight.any_added = True
 
 
-cdef char* gather_elements(char* target, const char* source, const intptr_t* sizes, const intptr_t* strides, int ndim, size_t itemsize) noexcept nogil:
+cdef char* gather_elements(char* target, const char* source, const intptr_t* sizes, const intptr_t* strides, int ndim,
+                           size_t itemsize) noexcept nogil:
     """Copy elements at strides, in bytes, into row-major memory, and return its end."""
     cdef intptr_t k
     if ndim == 0 or ndim == 1 and strides[0] == <intptr_t>itemsize:

@@ -23,7 +23,8 @@ from torch_signatures import read
 
 # Keywords that torch's stubs declare and torch itself does not take; one of its own use; and views in another dtype.
 MISTAKES = {".requires_grad_": {"mode"}, ".random_": {"from_"}, ".uniform_": {"from_"},
-            ".expand": {"implicit"}, ".view": {"dtype"}}
+            ".expand": {"implicit"}, "expand_copy": {"implicit"}, ".view": {"dtype"}, "view_copy": {"dtype"}}
+COMPLAINTS = r"unexpected keyword|missing|multiple values|positional argument|takes no keyword|got both"
 
 
 @pytest.mark.cases("name, words", read, ids=lambda overload: "-".join([overload[0], *overload[1]]))
@@ -33,10 +34,11 @@ def test_keywords_are_the_keywords_of_torch(name, words):
     is_method = name.startswith(".") or name.endswith("_")      # functions that change their tensor are the methods
     operand = [cg.ones(2)] if is_method else []
     keywords = {word: object() for word in words[is_method and words[:1] == ["input"]:] if word not in MISTAKES.get(name, ())}
-    try:
-        function(*operand, **keywords)
-    except (TypeError, ValueError, RuntimeError, AttributeError, AssertionError, IndexError) as error:
-        assert not re.search(r"unexpected keyword|missing|multiple values|positional argument|takes no keyword|got both", str(error)), error
+    for operands in ({}, {"input": cg.ones(2, 2)} if "input" in keywords else {}):      # other names are read after the operand, or before
+        try:
+            function(*operand, **keywords | operands)
+        except (TypeError, ValueError, RuntimeError, AttributeError, AssertionError, IndexError) as error:
+            assert not re.search(COMPLAINTS, str(error)), error
 
 
 # ----- Calls that PyTorch's operator database makes -----

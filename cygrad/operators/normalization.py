@@ -13,7 +13,6 @@ from cygrad.operators._language.declaration import operator, recorded, unrecorde
 from cygrad.operators._language.narrow_floats import in_loops
 from cygrad.operators._language.tiled import tiled
 from cygrad.operators.joining import cat
-from cygrad.operators.statistics import _degrees, _spread_of
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
@@ -199,7 +198,7 @@ def _follow(x: Tensor, dims: tuple[int, ...], momentum: float, running_mean: Ten
     if running_mean is not None:
         values.append((running_mean, x.mean(dims, keepdim=True)))
     if running_var is not None:
-        values.append((running_var, _spread_of(x, _degrees(x, dims, 1), dims, False)))
+        values.append((running_var, x.var(dims, keepdim=True)))
     for running, value in values:
         present = value if 0 in dims else value.mean(0)
         running.copy_(running * (1 - momentum) + present.reshape(running.shape) * momentum)

@@ -465,7 +465,7 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]: ...
 def native_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: _bool, momentum: _float, eps: _float,
+    training: _bool, momentum: _float, eps: _float, *, out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]: ...
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor: ...
 @overload
@@ -1074,23 +1074,24 @@ def cross(
 ) -> Tensor: ...
 def bartlett_window(
     window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None,
-    device: Device = None, requires_grad: _bool = False,
+    device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False,
 ) -> Tensor: ...
 def blackman_window(
     window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None,
-    device: Device = None, requires_grad: _bool = False,
+    device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False,
 ) -> Tensor: ...
 def hann_window(
     window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None,
-    device: Device = None, requires_grad: _bool = False,
+    device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False,
 ) -> Tensor: ...
 def hamming_window(
     window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *,
     dtype: DTypeLike | None = None, layout: Layout | None = None, device: Device = None, requires_grad: _bool = False,
+    pin_memory: _bool = False,
 ) -> Tensor: ...
 def kaiser_window(
     window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: DTypeLike | None = None,
-    layout: Layout | None = None, device: Device = None, requires_grad: _bool = False,
+    layout: Layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False,
 ) -> Tensor: ...
 def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None) -> Tensor: ...
 def as_strided(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.operands.checks import are_like
 from cygrad.data.limits import finfo
-from cygrad.operators._language.arguments import SEQUENCE, checked_operand, integers
+from cygrad.operators._language.arguments import SEQUENCE, checked_operand, delivered_together, integers
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.narrow_floats import in_loops
@@ -357,7 +357,8 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 @operator(method=False, refuses={"biuc": NO_LOOP}, loop="batch_norm")
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-                      training: bool, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+                      training: bool, momentum: float, eps: float, *, out: tuple[Tensor, Tensor, Tensor] | None = None
+                      ) -> tuple[Tensor, Tensor, Tensor]:
     """`nn.functional.batch_norm`, the mean and 1 / sqrt(variance + eps) of each channel, which have no history.
 
     When not `training`, these two are empty.
@@ -374,4 +375,4 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     result = _normalized(native_batch_norm, input, running_mean, running_var, weight, bias, dims if training else None, momentum, eps)
     x, = in_loops(input.detach())
     mean, scale = (part.reshape(-1).to(input.dtype) for part in _moments(x, dims, eps)) if training else (x.new_empty(0), x.new_empty(0))
-    return result, mean, scale
+    return delivered_together(lambda *parts: parts, (result, mean, scale), out)

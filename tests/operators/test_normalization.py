@@ -162,6 +162,9 @@ def test_native_norms_return_the_moments():
     group = cg.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-5)
     running = cg.zeros(4, dtype=cg.float64), cg.ones(4, dtype=cg.float64)
     batch = cg.native_batch_norm(x, w, b, *running, True, 0.1, 1e-5)
+    out = tuple(cg.zeros_like(part) for part in batch)
+    written = cg.native_batch_norm(x.detach(), w, b, None, None, True, 0.1, 1e-5, out=out)
+    assert all(part is given and part.equal(expected) for part, given, expected in zip(written, out, batch, strict=True))
     F = cg.nn.functional
     for parts, result, moments, shape in (
             (layer, F.layer_norm(x, (4, 3)), of(a, (1, 2), True), (2, 1, 1)),

@@ -207,6 +207,7 @@ def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
     sizes = integers(sizes)
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    indices = indices.to(dtype_by_name["int64"])
     results: list[Tensor] = []
     for size in reversed(sizes):
         results.append(indices.remainder(size) if indices.numel() else indices.clone())

@@ -47,8 +47,8 @@ def test_a_copy_is_written_into_out(name):
         arguments = (arguments[0].detach(), *arguments[1:])
         results = copying(*arguments, **keywords)
         out = cg.pytree.tree_map(cg.zeros_like, results)
-        given = copying(*arguments, **keywords, out=out)
-        for result, written, view in zip(*map(samples.as_tuple, (given, out, results)), strict=True):
+        returned = copying(*arguments, **keywords, out=out)
+        for result, written, view in zip(*map(samples.as_tuple, (returned, out, results)), strict=True):
             assert result is written
             assert samples.same_bits(samples.array_of(result), samples.array_of(view))
 

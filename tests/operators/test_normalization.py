@@ -68,7 +68,7 @@ def test_running_values(layout):
 
 @pytest.mark.parametrize("norm", [F.batch_norm, F.instance_norm])
 def test_running_values_of_examples(norm):
-    """In vmap each example has its own; those of all examples together would be written several times."""
+    """In vmap each example has its own values; values of all examples together would be written several times."""
     x, start = cg.tensor(rng.standard_normal((2, 4, 6, 5))), cg.tensor(rng.random((2, 2, 6)))
     m, v = start.clone()
     result = cg.vmap(lambda x, m, v: norm(x, m, v, None, None, True))(x, m, v)
@@ -164,7 +164,7 @@ def test_native_norms_return_the_moments():
     batch = cg.native_batch_norm(x, w, b, *running, True, 0.1, 1e-5)
     out = tuple(cg.zeros_like(part) for part in batch)
     written = cg.native_batch_norm(x.detach(), w, b, None, None, True, 0.1, 1e-5, out=out)
-    assert all(part is given and part.equal(expected) for part, given, expected in zip(written, out, batch, strict=True))
+    assert all(part is place and part.equal(expected) for part, place, expected in zip(written, out, batch, strict=True))
     F = cg.nn.functional
     for parts, result, moments, shape in (
             (layer, F.layer_norm(x, (4, 3)), of(a, (1, 2), True), (2, 1, 1)),

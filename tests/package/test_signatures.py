@@ -39,7 +39,7 @@ def test_keywords_are_the_keywords_of_torch(name, words):
 
 @pytest.mark.cases("name, words", read, ids=lambda overload: "-".join([overload[0], *overload[1]]))
 def test_each_keyword_is_known(name, words):
-    """By itself, beside the operand: what is wrong or missing elsewhere hides no unknown name."""
+    """By itself, beside the operand: errors of other arguments hide no unknown name."""
     function = getattr(cg.Tensor, name[1:]) if name.startswith(".") else getattr(cg, name)
     operand = [cg.ones(2, 2)] * (name.startswith(".") or name.endswith("_"))
     first = {"input": cg.ones(2, 2)} if "input" in words and not operand else {}

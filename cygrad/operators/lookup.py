@@ -148,6 +148,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     """
     array = to_array(input)
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(from_array(indices) for indices in np.atleast_1d(array).nonzero())
     return delivered(from_array(np.argwhere(array)), out)
 

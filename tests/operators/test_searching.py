@@ -115,3 +115,10 @@ def test_coordinates_are_int64(dtype):
     assert rows.dtype == columns.dtype == cg.int64
     assert rows.tolist() == [0, 0] and columns.tolist() == [3, 120]
     assert cg.unravel_index(cg.tensor([], dtype=dtype), (2, 3))[0].dtype == cg.int64
+
+
+def test_a_tuple_of_places_has_no_out():
+    out = cg.zeros(2, 1, dtype=cg.int64)
+    with pytest.raises(RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"):
+        cg.nonzero(S, as_tuple=True, out=out)
+    assert out.tolist() == [[0], [0]]

@@ -28,6 +28,8 @@ TOPICS = (
           "write it with operators, as examples/digits.py does"),
     Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
+    Topic("masked tensors", r"masked|MaskedTensor|(?:as_)?masked_tensor",
+          "where(mask, x, 0) and nansum, nanmean, nanmedian leave elements out"),
     Topic("probability distributions", r"distributions", "write the logarithm of the density with operators, "
           "as docs/densities.md does; cygrad.random draws samples"),
     Topic("compiler", r"compiled\w+|compiler|jit|fx|library|Script\w+|cond|while_loop",

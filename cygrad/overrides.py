@@ -22,6 +22,7 @@ import threading
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any, Self, TypeVar
 
@@ -47,6 +48,16 @@ _CORE = {"matmul", "__getitem__", "__setitem__"}
 _CHOSEN = {chosen: (row.name, {} if value is ... else {row.select[0]: value})
            for row in ELEMENTWISE.values() if row.select for value, chosen in row.select[1].items()
            if chosen != row.name and not ELEMENTWISE[chosen].method}
+
+
+class _Calls(threading.local):
+    """The calls that a thread has passed on and has no answer to yet."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[Any, ...]] = []
+
+
+_calls = _Calls()
 
 
 # ----- The calls of operators -----
@@ -107,18 +118,33 @@ def _asked(function: Any, overloaded: list[Any], arguments: tuple[Any, ...], key
         if result is not NotImplemented:
             return result
     for argument in overloaded:
-        result = argument.__torch_function__(function, kinds, arguments, keywords)
+        handler = partial(argument.__torch_function__, function, kinds, arguments, keywords)
+        result = _unrepeated(type(argument), handler, function, *arguments)
         if result is not NotImplemented:
             return result
     return NotImplemented
+
+
+def _unrepeated(key: Any, compute: Callable[[], Any], *call: Any) -> Any:
+    """Compute a call; NotImplemented if the same call is open already, as where functions of torch itself hand it back."""
+    open_call = (key, *call)
+    if any(len(other) == len(open_call) and all(a is b for a, b in zip(other, open_call, strict=True)) for other in _calls.open):
+        return NotImplemented
+    _calls.open.append(open_call)
+    try:
+        return compute()
+    finally:
+        _calls.open.pop()
 
 
 def keeping_class(cls: type, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     """Compute as for plain tensors, and make results instances of a subclass, as Tensor's `__torch_function__` does."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
+
     with overrides_off():
-        return _as_class(func(*args, **(kwargs or {})), cls)
+        result = _unrepeated(keeping_class, partial(func, *args, **(kwargs or {})), func, *args)
+    return _as_class(result, cls)
 
 
 def _as_class(value: Any, cls: type[Tensor]) -> Any:

@@ -101,7 +101,7 @@ def _edges(a: Tensor, bins: Any, limits: Any, weights: Any) -> Tensor:
         raise TypeError(f"np.histogram: there are no intervals of complex numbers, but a is {a.dtype}")
     if not isinstance(bins, str) and np.ndim(bins) == 1:
         edges = operand(bins)
-        if bool((edges[1:] < edges[:-1]).any()):
+        if not bool((edges[1:] >= edges[:-1]).all()):       # NaN, too
             raise ValueError("`bins` must increase monotonically, when an array")
         return edges
     if isinstance(bins, str):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.memory.storage import dtype_by_name
 from cygrad.operators._language.arguments import distinct_dims, integers
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
     from cygrad.typing import Dims
 
+INT64 = dtype_by_name["int64"]
+
 
 # ----- Integrals, by the trapezoidal rule -----
 @rounded_once
@@ -24,6 +27,11 @@ def _integral(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> 
     """Return the sum of the areas below the lines between samples, or all sums up to one, along the last dim."""
     areas = _areas(y, x, dx, dim, function)
     return areas.sum(-1) if function is trapezoid else areas.cumsum(-1)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Return integers in int64, where sums and differences of two narrower ones exist."""
+    return x.to(INT64) if x.dtype.kind in "iu" else x
 
 
 def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Tensor:
@@ -35,14 +43,14 @@ def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Ten
     if x is not None and dx is not None:
         raise TypeError(f"{function.name}() takes x, the positions of samples, or dx, their distance, not both")
     d = normalized_dim(dim, y.ndim)
-    samples = y.movedim(d, -1)
+    samples = _wide(y).movedim(d, -1)
     means = (samples[..., 1:] + samples[..., :-1]) / 2
     if x is None:
         return means if dx is None else means * dx
     if not x.ndim or x.ndim == 1 and len(x) != y.shape[d]:
         raise RuntimeError(f"{function.name}: There must be one `x` value for each sample point")
     positions = x if x.ndim == 1 else x[(None,) * (y.ndim - x.ndim)].movedim(d, -1)
-    return positions.diff() * means
+    return _wide(positions).diff() * means
 
 
 @operator(method=False, aliases=("trapz",))

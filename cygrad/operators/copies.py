@@ -12,6 +12,7 @@ from cygrad._core.levels.batches import _leave_or_sum
 from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.data.creation import ones
+from cygrad.operators._language.arguments import delivered
 from cygrad.operators._language.batches import in_any_order, is_tensor, same
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import constant, linear
@@ -127,14 +128,14 @@ def fill(input: Tensor, value: Tensor | Number) -> Tensor:
 
 
 @operator(method=False)
-def alias_copy(input: Tensor) -> Tensor:
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copy of the tensor, row-major.
 
     >>> import cygrad
     >>> cygrad.alias_copy(cygrad.ones(2))
     tensor([1., 1.])
     """
-    return input.clone(memory_format=contiguous_format)
+    return delivered(input.clone(memory_format=contiguous_format), out)
 
 
 @operator(filling.zero_, dself=_zeros, parts=lambda self: _write(self, 0))

@@ -122,6 +122,8 @@ def _checked_columns(function: Any, input: Tensor, bins: Sequence[Any]) -> None:
             if border.dtype != input.dtype:
                 raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
                                    f"{input.dtype} and bins for dimension {d} with dtype {border.dtype}")
+            if border.isnan().any():
+                raise RuntimeError(f"torch.{function.name}(): bins must be numbers, but got {border.tolist()} for dimension {d}")
         count = len(border) - 1 if isinstance(border, TensorImpl) else border
         if count < 1:
             raise RuntimeError(f"torch.{function.name}(): bins must be > 0, but got {count} for dimension {d}")

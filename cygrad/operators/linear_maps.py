@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cygrad.operators._language.arguments import checked_operand
+from cygrad.operators._language.arguments import checked_operand, delivered
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import in_loops, rounded_once
 from cygrad.operators.class_losses import nn_functional_cross_entropy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @operator
-def nn_functional_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def nn_functional_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias, of the last dim of the input: `weight` is (out, in) and `bias` (out), or (in) with a 0-d `bias`.
 
     >>> import cygrad
@@ -29,12 +29,12 @@ def nn_functional_linear(input: Tensor, weight: Tensor, bias: Tensor | None = No
     if not input.ndim or not weight.ndim:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
     if bias is None:
-        return input @ (weight.mT if weight.ndim == 2 else weight)
+        return delivered(input @ (weight.mT if weight.ndim == 2 else weight), out)
     outside = (*input.shape[:-1], *weight.shape[:-1])
     if bias.ndim > len(outside) or any(n not in (1, m) for n, m in zip(bias.shape[::-1], outside[::-1], strict=False)):
         raise RuntimeError(f"The bias of a linear map must broadcast to the result: it has {list(bias.shape)}, the result "
                            f"{list(outside)}")
-    return _affine(input, weight, bias)
+    return delivered(_affine(input, weight, bias), out)
 
 
 @rounded_once

@@ -148,6 +148,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     """
     array = to_array(input)
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(from_array(indices) for indices in np.atleast_1d(array).nonzero())
     return delivered(from_array(np.argwhere(array)), out)
 
@@ -207,6 +209,7 @@ def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
     sizes = integers(sizes)
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    indices = indices.to(dtype_by_name["int64"])
     results: list[Tensor] = []
     for size in reversed(sizes):
         results.append(indices.remainder(size) if indices.numel() else indices.clone())

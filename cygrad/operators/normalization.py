@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.operands.checks import are_like
 from cygrad.data.limits import finfo
-from cygrad.operators._language.arguments import SEQUENCE, checked_operand, integers
+from cygrad.operators._language.arguments import SEQUENCE, checked_operand, delivered_together, integers
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.narrow_floats import in_loops
 from cygrad.operators._language.tiled import tiled
 from cygrad.operators.joining import cat
-from cygrad.operators.statistics import _degrees, _spread_of
 from cygrad.ops.dtypes import DTYPES, NUMBER
 from cygrad.ops.refusals import NO_LOOP
 
@@ -199,7 +198,7 @@ def _follow(x: Tensor, dims: tuple[int, ...], momentum: float, running_mean: Ten
     if running_mean is not None:
         values.append((running_mean, x.mean(dims, keepdim=True)))
     if running_var is not None:
-        values.append((running_var, _spread_of(x, _degrees(x, dims, 1), dims, False)))
+        values.append((running_var, x.var(dims, keepdim=True)))
     for running, value in values:
         present = value if 0 in dims else value.mean(0)
         running.copy_(running * (1 - momentum) + present.reshape(running.shape) * momentum)
@@ -358,7 +357,8 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 @operator(method=False, refuses={"biuc": NO_LOOP}, loop="batch_norm")
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-                      training: bool, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+                      training: bool, momentum: float, eps: float, *, out: tuple[Tensor, Tensor, Tensor] | None = None
+                      ) -> tuple[Tensor, Tensor, Tensor]:
     """`nn.functional.batch_norm`, the mean and 1 / sqrt(variance + eps) of each channel, which have no history.
 
     When not `training`, these two are empty.
@@ -375,4 +375,4 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     result = _normalized(native_batch_norm, input, running_mean, running_var, weight, bias, dims if training else None, momentum, eps)
     x, = in_loops(input.detach())
     mean, scale = (part.reshape(-1).to(input.dtype) for part in _moments(x, dims, eps)) if training else (x.new_empty(0), x.new_empty(0))
-    return result, mean, scale
+    return delivered_together(lambda *parts: parts, (result, mean, scale), out)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed
-from cygrad.operators._language.arguments import SEQUENCE, checked_operand, hashable, integers
+from cygrad.operators._language.arguments import SEQUENCE, checked_operand, delivered, hashable, integers
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.bands import Band, Bands
@@ -230,26 +230,30 @@ def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 
 @operator(method=False, refuses={"bc": NO_LOOP}, loop="avg_pool2d")
 def nn_functional_avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
-                             count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+                             count_include_pad: bool = True, divisor_override: int | None = None, *,
+                             out: Tensor | None = None) -> Tensor:
     """Means of windows of the last two dims, or with `divisor_override` sums over that number. See `avg_pool1d`.
 
     >>> import cygrad
     >>> cygrad.nn.functional.avg_pool2d(cygrad.arange(8.).reshape(1, 2, 4), 2)
     tensor([[[2.5000, 4.5000]]])
     """
-    return _average(nn_functional_avg_pool2d, 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    means = _average(nn_functional_avg_pool2d, 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return delivered(means, out)
 
 
 @operator(method=False, refuses={"bc": NO_LOOP}, loop="avg_pool3d_out_frame")
 def nn_functional_avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
-                             count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+                             count_include_pad: bool = True, divisor_override: int | None = None, *,
+                             out: Tensor | None = None) -> Tensor:
     """Means of windows of the last three dims, or with `divisor_override` sums over that number. See `avg_pool1d`.
 
     >>> import cygrad
     >>> cygrad.nn.functional.avg_pool3d(cygrad.arange(8.).reshape(1, 2, 2, 2), 2)
     tensor([[[[3.5000]]]])
     """
-    return _average(nn_functional_avg_pool3d, 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    means = _average(nn_functional_avg_pool3d, 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return delivered(means, out)
 
 
 def _adaptive_average(operator: Any, dims: int, input: Tensor, output_size: Any) -> Tensor:

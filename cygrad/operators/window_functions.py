@@ -255,10 +255,10 @@ def signal_windows_exponential(M: int, *, center: float | None = None, tau: floa
     return _delivered(np.exp(-distances / tau), requested, layout, device, requires_grad, name)
 
 
-# ----- torch's older forms, periodic by default -----
+# ----- torch's older forms, periodic by default; pinned memory has no meaning here -----
 @operator(method=False)
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike | None = None,
-                    layout: Layout | None = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+                    layout: Layout | None = None, device: Device = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Triangle from 0 to 1 and back, with `window_length` points; periodic, it is one of a point more without the last.
 
     >>> import cygrad
@@ -271,7 +271,7 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DTypeLi
 
 @operator(method=False)
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike | None = None,
-                    layout: Layout | None = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+                    layout: Layout | None = None, device: Device = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Blackman's window; see `signal.windows.blackman`.
 
     >>> import cygrad
@@ -284,7 +284,7 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: DTypeLi
 
 @operator(method=False)
 def hann_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike | None = None,
-                layout: Layout | None = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+                layout: Layout | None = None, device: Device = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Hann's window; see `signal.windows.hann`.
 
     >>> import cygrad
@@ -297,7 +297,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike |
 
 @operator(method=False)
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DTypeLike | None = None,
-                   layout: Layout | None = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+                   layout: Layout | None = None, device: Device = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Hamming's window, alpha - beta cos(2 pi t).
 
     >>> import cygrad
@@ -310,7 +310,7 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
 
 @operator(method=False)
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DTypeLike | None = None,
-                  layout: Layout | None = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+                  layout: Layout | None = None, device: Device = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Kaiser's window; see `signal.windows.kaiser`.
 
     >>> import cygrad

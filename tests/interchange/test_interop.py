@@ -551,10 +551,12 @@ def test_no_function_of_numpy_drops_the_gradient(name):
         try:
             results = function(*arguments)
         except Exception:  # noqa: BLE001  (raising is right: only a silent loss is wrong)
-            results = ()
-        for result in results if isinstance(results, tuple) else (results,):
-            assert isinstance(result, cg.Tensor), arguments
-            assert result.requires_grad or not result.is_floating_point(), arguments
+            continue
+        results = results if isinstance(results, tuple) else (results,)
+        assert all(isinstance(result, cg.Tensor) for result in results), arguments
+        floats = [result for result in results if result.is_floating_point()]
+        # np.atleast_2d has a result for each operand, which is an array among them
+        assert any(result.requires_grad for result in floats) if name == "atleast_2d" else all(result.requires_grad for result in floats)
 
 
 ONTO_ARRAYS = {

@@ -11,7 +11,7 @@ from numpy.testing.overrides import get_overridable_numpy_array_functions
 
 import cygrad as cg
 from cygrad.func import grad, jvp, vmap
-from cygrad.numpy_functions.dispatch import CONVERSIONS, QUESTIONS, ROWS
+from cygrad.numpy_functions.dispatch import CONVERSIONS, QUESTIONS, ROWS, WRAPPINGS
 from cygrad.numpy_functions.rows import name_of
 from interchange.numpy_samples import OF_MATRICES, SAMPLES
 from interchange.numpy_samples_of_parts import SAMPLES_OF_PARTS
@@ -253,7 +253,7 @@ def test_out(function):
 
 
 # ----- Functions without a row -----
-OTHERS = sorted(get_overridable_numpy_array_functions() - {*ROWS, *QUESTIONS, *CONVERSIONS}, key=name_of)
+OTHERS = sorted(get_overridable_numpy_array_functions() - {*ROWS, *QUESTIONS, *CONVERSIONS, *WRAPPINGS}, key=name_of)
 
 
 @pytest.mark.cases("function", OTHERS, ids=name_of)
@@ -302,7 +302,7 @@ def test_questions_are_answered(function):
 
 @pytest.mark.parametrize("function", sorted(CONVERSIONS, key=name_of), ids=name_of)
 def test_conversions_make_arrays_of_tensors_without_gradient(function, tmp_path):
-    """As np.asarray does. SciPy calls atleast_1d on the results of functions."""
+    """As np.asarray does."""
     def call(x):
         writes = function.__name__.startswith("save")
         return function(tmp_path / "file.npz", x) if writes else function(x)
@@ -310,6 +310,17 @@ def test_conversions_make_arrays_of_tensors_without_gradient(function, tmp_path)
     assert not isinstance(call(X), cg.Tensor)
     with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
         call(X.clone().requires_grad_())
+
+
+@pytest.mark.parametrize("function", WRAPPINGS, ids=name_of)
+def test_atleast_1d_and_its_kin_make_arrays_unless_that_loses_a_derivative(function):
+    """SciPy calls them on results of functions, and needs arrays. With a history, a tangent, or in vmap, they are operators."""
+    assert isinstance(function(X), np.ndarray)
+    same(function(X.clone().requires_grad_()), function(ARRAY))
+    same(function(X.clone().requires_grad_(), 2.0), function(ARRAY, 2.0))
+    assert grad(lambda x: function(x).sum())(X).equal(cg.ones_like(X))
+    assert jvp(function, (X,), (X,))[1].equal(cg.from_numpy(function(ARRAY)))
+    assert vmap(lambda x: function(x).sum())(X).equal(X.reshape(len(X), -1).sum(1))
 
 
 def test_nothing_wraps_around_where_elements_are_compared():

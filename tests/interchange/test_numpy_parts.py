@@ -198,6 +198,7 @@ BAD = {
     "histogram bins": (lambda x: np.histogram(x, 0), ValueError, "`bins` must be positive"),
     "histogram of half bins": (lambda x: np.histogram(x, 1.5), TypeError, "`bins` must be an integer"),
     "histogram edges": (lambda x: np.histogram(x, [1.0, 0.0]), ValueError, "must increase monotonically"),
+    "histogram edge of NaN": (lambda x: np.histogram(x, [0.0, np.nan, 1.0]), ValueError, "must increase monotonically"),
     "histogram range": (lambda x: np.histogram(x, 3, (1, 0)), ValueError, "max must be larger than min"),
     "histogram of NaN": (lambda x: np.histogram(x * np.nan), ValueError, r"autodetected range of \[nan, nan\] is not finite"),
     "histogram weights": (lambda x: np.histogram(x, weights=x[0]), ValueError, "same shape as a"),

@@ -19,6 +19,14 @@ def test_samples_of_two_points_and_uneven_positions():
     assert cg.trapezoid(cg.tensor([1, 2])).tolist() == 1.5
 
 
+@pytest.mark.parametrize("dtype", [cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64])
+def test_integrals_of_integers_do_not_wrap_around(dtype):
+    y, x = cg.tensor([100, 120, 5], dtype=dtype), cg.tensor([1, 4, 2], dtype=dtype)
+    assert cg.trapezoid(y).tolist() == 172.5
+    assert cg.trapezoid(y, x).tolist() == 205
+    assert cg.cumulative_trapezoid(y, x).tolist() == [330, 205]
+
+
 REFUSED = [
     (lambda: cg.trapezoid(X, X[0], dx=1.0), TypeError, "not both"),
     (lambda: cg.trapezoid(X, cg.ones(2)), RuntimeError, "There must be one `x` value for each sample point"),

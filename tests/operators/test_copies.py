@@ -40,5 +40,33 @@ def test_a_copy_has_the_values_of_the_view(name):
     assert tested, "give samples of the view"
 
 
-def test_signatures_are_the_views():
-    assert inspect.signature(cg.narrow_copy) == inspect.signature(cg.narrow)
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_is_written_into_out(name):
+    copying = getattr(cg, name)
+    for arguments, keywords in calls_of(name):
+        arguments = (arguments[0].detach(), *arguments[1:])
+        results = copying(*arguments, **keywords)
+        out = cg.pytree.tree_map(cg.zeros_like, results)
+        returned = copying(*arguments, **keywords, out=out)
+        for result, written, view in zip(*map(samples.as_tuple, (returned, out, results)), strict=True):
+            assert result is written
+            assert samples.same_bits(samples.array_of(result), samples.array_of(view))
+
+
+@pytest.mark.cases("call, message", [
+    (lambda x, out: cg.transpose_copy(x, 0, 1, out=out), "out= has shape"),
+    (lambda x, out: cg.unbind_copy(x, out=out), "argument 'out' must be tuple of 2 Tensors"),
+    (lambda x, out: cg.unbind_copy(x, out=(out, out, out)), "argument 'out' must be tuple of 2 Tensors"),
+])
+def test_an_out_that_does_not_fit_is_refused(call, message):
+    out = cg.zeros(5)
+    with pytest.raises((RuntimeError, TypeError), match=message):
+        call(cg.ones(2, 3), out)
+    assert out.tolist() == [0] * 5
+
+
+def test_signatures_are_the_views_with_out():
+    *parameters, out = inspect.signature(cg.narrow_copy).parameters.values()
+    assert parameters == [*inspect.signature(cg.narrow).parameters.values()]
+    assert str(out) == "out: 'Tensor | None' = None"
+    assert str(inspect.signature(cg.unbind_copy).parameters["out"]) == "out: 'Sequence[Tensor] | None' = None"

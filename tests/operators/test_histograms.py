@@ -31,6 +31,8 @@ REFUSED = [
     (lambda: X.histogram(2, range=(1.0,)), RuntimeError, "range should have 2 elements, but got 1"),
     (lambda: X.histogram(2, weight=cg.ones(2).double()), RuntimeError, "weight tensor .* should have the same shape"),
     (lambda: X.histogram(cg.ones(2)), RuntimeError, "should have the same dtype"),
+    (lambda: X.histogram(cg.tensor([0.0, NAN]).double()), RuntimeError, r"bins must be numbers, but got \[0.0, nan\] for dimension 0"),
+    (lambda: cg.histogramdd(X[:, :2], [X[0, :2], cg.tensor([NAN, 1.0]).double()]), RuntimeError, "must be numbers, .* for dimension 1"),
     (lambda: cg.histogramdd(X, [2, 2]), RuntimeError, "The size of bins must be equal to the innermost dimension of the input"),
     (lambda: cg.histogramdd(X[0], [2]), RuntimeError, "input tensor should have at least 2 dimensions, but got 1"),
     (lambda: cg.tensor([-1]).bincount(), RuntimeError, "bincount only supports 1-d non-negative integral inputs"),

@@ -66,6 +66,20 @@ def test_running_values(layout):
     assert (array_of(refused) == mean).all()
 
 
+@pytest.mark.parametrize("norm", [F.batch_norm, F.instance_norm])
+def test_running_values_of_examples(norm):
+    """In vmap each example has its own values; values of all examples together would be written several times."""
+    x, start = cg.tensor(rng.standard_normal((2, 4, 6, 5))), cg.tensor(rng.random((2, 2, 6)))
+    m, v = start.clone()
+    result = cg.vmap(lambda x, m, v: norm(x, m, v, None, None, True))(x, m, v)
+    for k in range(2):
+        own = start[:, k].clone()
+        np.testing.assert_allclose(array_of(result[k]), array_of(norm(x[k], *own, None, None, True)), rtol=1e-12)
+        np.testing.assert_allclose((array_of(m[k]), array_of(v[k])), array_of(own), rtol=1e-12)
+    with pytest.raises(RuntimeError, match=r"vmap: inplace arithmetic\(self, \*extra_args\) is not possible"):
+        cg.vmap(lambda x: norm(x, m[0], v[0], None, None, True))(x)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_narrow_floats(dtype):
     """They are computed in float32 and rounded once; weights may be of float32."""
@@ -148,6 +162,9 @@ def test_native_norms_return_the_moments():
     group = cg.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-5)
     running = cg.zeros(4, dtype=cg.float64), cg.ones(4, dtype=cg.float64)
     batch = cg.native_batch_norm(x, w, b, *running, True, 0.1, 1e-5)
+    out = tuple(cg.zeros_like(part) for part in batch)
+    written = cg.native_batch_norm(x.detach(), w, b, None, None, True, 0.1, 1e-5, out=out)
+    assert all(part is place and part.equal(expected) for part, place, expected in zip(written, out, batch, strict=True))
     F = cg.nn.functional
     for parts, result, moments, shape in (
             (layer, F.layer_norm(x, (4, 3)), of(a, (1, 2), True), (2, 1, 1)),

@@ -106,3 +106,19 @@ REFUSED = [
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", [cg.uint8, cg.int16, cg.int32, cg.int64])
+def test_coordinates_are_int64(dtype):
+    """Indices of any integer dtype, sizes beyond it included."""
+    rows, columns = cg.unravel_index(cg.tensor([3, 120], dtype=dtype), (2, 400))
+    assert rows.dtype == columns.dtype == cg.int64
+    assert rows.tolist() == [0, 0] and columns.tolist() == [3, 120]
+    assert cg.unravel_index(cg.tensor([], dtype=dtype), (2, 3))[0].dtype == cg.int64
+
+
+def test_a_tuple_of_places_has_no_out():
+    out = cg.zeros(2, 1, dtype=cg.int64)
+    with pytest.raises(RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"):
+        cg.nonzero(S, as_tuple=True, out=out)
+    assert out.tolist() == [[0], [0]]

@@ -23,9 +23,7 @@ from torch_signatures import read
 
 # Keywords that torch's stubs declare and torch itself does not take; one of its own use; and views in another dtype.
 MISTAKES = {".requires_grad_": {"mode"}, ".random_": {"from_"}, ".uniform_": {"from_"},
-            ".expand": {"implicit"}, ".view": {"dtype"}}
-
-
+            ".expand": {"implicit"}, "expand_copy": {"implicit"}, ".view": {"dtype"}, "view_copy": {"dtype"}}
 @pytest.mark.cases("name, words", read, ids=lambda overload: "-".join([overload[0], *overload[1]]))
 def test_keywords_are_the_keywords_of_torch(name, words):
     """A call by keywords alone, with values of no use, may complain of the values but not of the names."""
@@ -37,6 +35,19 @@ def test_keywords_are_the_keywords_of_torch(name, words):
         function(*operand, **keywords)
     except (TypeError, ValueError, RuntimeError, AttributeError, AssertionError, IndexError) as error:
         assert not re.search(r"unexpected keyword|missing|multiple values|positional argument|takes no keyword|got both", str(error)), error
+
+
+@pytest.mark.cases("name, words", read, ids=lambda overload: "-".join([overload[0], *overload[1]]))
+def test_each_keyword_is_known(name, words):
+    """By itself, beside the operand: errors of other arguments hide no unknown name."""
+    function = getattr(cg.Tensor, name[1:]) if name.startswith(".") else getattr(cg, name)
+    operand = [cg.ones(2, 2)] * (name.startswith(".") or name.endswith("_"))
+    first = {"input": cg.ones(2, 2)} if "input" in words and not operand else {}
+    for word in set(words) - MISTAKES.get(name, set()) - {"input"}:
+        try:
+            function(*operand, **first, **{word: object()})
+        except (TypeError, ValueError, RuntimeError, AttributeError, AssertionError, IndexError) as error:
+            assert not re.search("unexpected keyword|takes no keyword", str(error)), error
 
 
 # ----- Calls that PyTorch's operator database makes -----
@@ -52,6 +63,10 @@ CALLS = [
     (lambda: X.clone().resize_(size=(3, 2)), X.reshape(3, 2)),
     (lambda: X.split(split_size=2, dim=1)[0], X[:, :2]),
     (lambda: cg.vmap(lambda row: row.split(split_size=2)[0])(X), X[:, :2]),
+    (lambda: cg.split(tensor=X, split_size_or_sections=2, dim=1)[0], X[:, :2]),
+    (lambda: cg.cholesky_solve(X.T, input2=cg.eye(3)), X.T),
+    (lambda: cg.cholesky_inverse(input=cg.eye(2)), cg.eye(2)),
+    (lambda: cg.hann_window(2, pin_memory=True), cg.tensor([0.0, 1.0])),
     (lambda: cg.tensor_split(X, sections=2)[1], X[1:]),
     (lambda: cg.tensor_split(X, indices=(1,), dim=1)[0], X[:, :1]),
     (lambda: cg.tensor_split(X, tensor_indices_or_sections=cg.tensor([1]))[0], X[:1]),

@@ -230,6 +230,35 @@ def test_a_call_that_no_class_computes():
         cg.ones(2) * Foreign()
 
 
+class HandingBack:
+    """A class of a library with the same protocol: its tensors compute a function by a call of it, as torch's do."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def other_librarys_function(x):
+    answer = type(x).__torch_function__(other_librarys_function, (type(x),), (x,), {})
+    return "no answer" if answer is NotImplemented else answer
+
+
+@pytest.mark.cases("call", [lambda other: cg.add(cg.ones(2), other), lambda other: cg.roll(other, 1)])
+def test_a_call_that_is_handed_back_ends(call):
+    """Two libraries that pass a call to each other stop, and the next call is computed as before."""
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'cygrad.add'|must be Tensor, not HandingBack"):
+            call(HandingBack())
+        assert cg.add(cg.ones(2), 1).tolist() == [2, 2]
+
+
+@pytest.mark.cases("kind", [cg.Tensor, Field])
+def test_a_function_of_another_library_gets_no_answer(kind):
+    """It asks the class of a tensor, which can compute by a call of it only."""
+    assert other_librarys_function(cg.ones(2).as_subclass(kind)) == "no answer"
+    assert type(new_field() + 1) is Field
+
+
 def test_other_errors_are_unchanged():
     with pytest.raises(TypeError, match=r"exp\(\): argument 'input' \(position 1\) must be Tensor, not str"):
         cg.exp("x")

@@ -156,8 +156,9 @@ cdef object ask_foreign(object op, object arguments, object keywords):
     return None if result is NotImplemented else (result,)
 
 
-# NumPy's names, and the names of matrices in torch's older functions.
-OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axes": "dims", "input": "A", "input2": "tau"}
+# NumPy's names, the names of matrices in torch's older functions, and of the tensor that its `split` cuts: the parameters they stand for.
+OTHER_NAMES = {"axis": ("dim",), "keepdims": ("keepdim",), "axes": ("dims",), "input": ("A", "L"), "input2": ("tau", "L"),
+               "input3": ("other",), "tensor": ("input",)}
 
 
 cdef dict renamings = {}     # results of `renamed_keywords` for names that are all parameters: these are few
@@ -179,8 +180,8 @@ cdef tuple replaced_names(object described, Py_ssize_t positional, object names)
     cdef tuple parameters = by_position + others
     cdef list new_names = []
     for name in names:
-        ours = OTHER_NAMES.get(name)
-        if ours in parameters and name not in parameters:
+        ours = next((parameter for parameter in OTHER_NAMES.get(name, ()) if parameter in parameters), None)
+        if ours is not None and name not in parameters:
             if ours in names or ours in by_position[:positional]:
                 raise TypeError(f"{described.__name__}() got both '{ours}' and '{name}': they mean the same")
             name = ours

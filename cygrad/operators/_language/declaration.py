@@ -10,6 +10,8 @@ checks of the test suite; `python -m cygrad.operators` writes the files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
+from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -23,7 +25,7 @@ from cygrad._core.graph.rules import recorded as recorded
 from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.operands.arrays import to_array
 from cygrad.operators import public_name
-from cygrad.operators._language.arguments import delivered
+from cygrad.operators._language.arguments import delivered, delivered_together
 from cygrad.ops.refusals import refuse
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def operator(
     property: whether it is a property of Tensor, and neither function nor method.
     in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
         writes a part of a copy, `changing`.
-    copy: whether there is a function `name_copy`, a copy of the view that it gives; "method": a method, too.
+    copy: whether there is a function `name_copy`, a copy of the view that it gives, or `out` with it; "method": a method, too.
     aliases: other names.
     refuses, loop: torch's exceptions by kinds of dtype that it does not take, and the name of its loop there; see `ops/refusals.py`.
     forms: whether torch has several signatures, and lists them where an argument has a wrong type.
@@ -148,10 +150,19 @@ def unrecorded(compute: Callable[[], Any]) -> Any:
 # ----- Other forms -----
 def copying(operator: Any) -> Any:
     """Return the form of a view that copies."""
-    def function(*arguments: Any, **keywords: Any) -> Any:
-        return over_tensors(lambda view: view.clone(memory_format=contiguous_format), operator(*arguments, **keywords))
+    def function(*arguments: Any, out: Any = None, **keywords: Any) -> Any:
+        results = over_tensors(lambda view: view.clone(memory_format=contiguous_format), operator(*arguments, **keywords))
+        if isinstance(results, tuple | list):
+            return delivered_together(lambda *tensors: type(results)(tensors), results, out)
+        return delivered(results, out)
 
-    return _form(operator, "_copy", function, f"Do as `{operator.name}` does, and copy the result.", COMPOSED)
+    def read_signature() -> Signature:
+        view = signature_without_out(operator.__wrapped__)
+        kind = "Tensor" if view.return_annotation == "Tensor" else "Sequence[Tensor]"
+        out = Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=f"{kind} | None")
+        return view.replace(parameters=sorted([*view.parameters.values(), out], key=attrgetter("kind")))
+
+    return _form(operator, "_copy", function, f"Do as `{operator.name}` does, and copy the result.", COMPOSED, read_signature)
 
 
 def overwriting(operator: Any) -> Any:
@@ -191,11 +202,13 @@ def rearranging(operator: Any) -> Any:
     return _form(operator, "_", method, doc, COMPOSED)
 
 
-def _form(operator: Any, ending: str, function: Callable[..., Any], doc: str, declaration: Declaration) -> Any:
-    """Return another form of an operator, with its parameters but `out`."""
+def _form(operator: Any, ending: str, function: Callable[..., Any], doc: str, declaration: Declaration,
+          read_signature: Callable[[], Signature] | None = None) -> Any:
+    """Return another form of an operator, with its parameters but `out`, or with the signature that is read."""
     function.__name__ = operator.name + ending
     function.__qualname__ = operator.__qualname__ + ending      # in its namespace, if it has one
     function.__module__, function.__doc__ = operator.__module__, doc
     function.__wrapped__ = operator.__wrapped__  # type: ignore[attr-defined]
-    function.__signature__ = LazySignature(lambda: signature_without_out(operator.__wrapped__))  # type: ignore[attr-defined]
+    read_signature = read_signature or (lambda: signature_without_out(operator.__wrapped__))
+    function.__signature__ = LazySignature(read_signature)  # type: ignore[attr-defined]
     return make_operator(operator.name + ending, function, declaration)

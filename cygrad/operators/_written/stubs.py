@@ -152,6 +152,10 @@ def declared_operators(namespace: str | None) -> Iterator[str]:
                 places = [place for place, argument in enumerate(arguments.kwonlyargs) if argument.arg != "out"]
                 arguments.kwonlyargs = [arguments.kwonlyargs[place] for place in places]
                 arguments.kw_defaults = [arguments.kw_defaults[place] for place in places]
+            if entry.form == "_copy" and not methods:
+                kind = "Tensor" if ast.unparse(node.returns or ast.Constant(None)) == "Tensor" else "Sequence[Tensor]"
+                arguments.kwonlyargs.append(ast.arg("out", ast.parse(f"{kind} | None").body[0].value))  # type: ignore[attr-defined]
+                arguments.kw_defaults.append(ast.Constant(None))
             if methods:
                 _without_first(arguments)
             for argument in ast.walk(node):

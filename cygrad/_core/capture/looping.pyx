@@ -29,7 +29,8 @@ cdef enum:
     FEWEST_STATES = 16          # that a loop keeps
 
 
-def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t states, object rerun):
+def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t states,
+               object rerun):
     """Return the carried values after `count` steps, and the results of all, in the order of the rows; None if a decision comes out
     otherwise than in the capture.
 

@@ -51,7 +51,8 @@ cdef class LoopedStep:
     `carry`, `outputs`: the numbers of the results that are carried on, and of the others. The inputs of the program are `carry`, `slices`,
     then constants; `differentiable` are the numbers of those that require gradients.
     """
-    def __init__(self, Replay replay not None, int inputs, list carry not None, int slices, list outputs not None, tuple differentiable not None):
+    def __init__(self, Replay replay not None, int inputs, list carry not None, int slices, list outputs not None,
+                 tuple differentiable not None):
         self.replay, self.carried, self.slices, self.outputs = replay, <int>len(carry), slices, <int>len(outputs)
         self.constants, self.differentiable = inputs - self.carried - slices, differentiable
         self.layouts = [replay.forward_part.results[number] for number in carry]
@@ -80,8 +81,9 @@ cdef class LoopedStep:
         cdef Layout layout
         cdef int k
         cdef set bases = set()
-        if len(self.differentiable) > 3 * MOST or replay.calls or replay.forward_part.stops or replay.backward_part.stops or replay.written or max(
-                self.carried, self.slices, self.outputs, 1) > MOST:
+        if max(self.carried, self.slices, self.outputs, 1) > MOST or len(self.differentiable) > 3 * MOST:
+            return False
+        if replay.calls or replay.forward_part.stops or replay.backward_part.stops or replay.written:
             return False
         if not all([is_row_major(<Layout>layout) for layout in self.layouts + self.result_layouts]):
             return False

@@ -1,8 +1,8 @@
 # cython: cdivision=True
 """The loop of a captured step: `scan` without Python between its steps.
 
-The loop keeps the carried values before every so many steps, a block. Its backward begins with the last block: it runs the steps of the block
-again, then, from the last one, the forward and the backward part of each.
+The loop keeps the carried values before every so many steps, a block. Its backward begins with the last block: it runs the steps of the
+block again, then, from the last one, the forward and the backward part of each.
 """
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject

@@ -103,7 +103,7 @@ def required(tree):
 
 
 def outcome(case, **options):
-    """Return the results of a scan, and the gradients of its carry, its xs and what its step names."""
+    """Return the results of a scan, and the gradients of its carry, its xs and constants of its step."""
     step, carry, xs = case
     W.requires_grad_()
     try:

@@ -160,14 +160,14 @@ cdef class Sums:
     cdef list results(self):
         """Return the gradients of the differentiable inputs."""
         cdef TensorImpl tensor
-        cdef list found = []
+        cdef list gradients = []
         cdef int k
         self.set_weights(self.first - self.step)        # of the first carried values, which only rows of passed ones are stacked from
         for k, number in enumerate(self.looped.differentiable):
             if number < self.looped.carried:
                 tensor = tensor_like(self.looped.layouts[number])
                 memcpy(address(tensor), self.weights[self.weight_of_carried[<int>number]].data, self.targets[k].nbytes)
-                found.append(tensor)
+                gradients.append(tensor)
             else:
-                found.append(self.totals[k] if self.targets[k].any_added else None)
-        return found
+                gradients.append(self.totals[k] if self.targets[k].any_added else None)
+        return gradients

@@ -35,14 +35,14 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     otherwise than in the capture.
 
     inputs: the carried values, the tensors whose rows are the slices, constants. row, step: of the first step, and 1 or -1.
-    states: how many states may be kept; a block of steps is run again for each one that is not. rerun: returns gradients by the
+    states: how many states may be stored; a block of steps is run again for each one that is not. rerun: returns gradients by the
     function itlooped.
     """
     cdef Frame frame = Frame(looped, inputs)
     cdef bint is_recorded = grad_mode()[0] and len(looped.differentiable) > 0, tracked = False
-    cdef Py_ssize_t kept = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
-    cdef Py_ssize_t every = (count + kept - 1) // kept
-    cdef Storage history = new_storage(max(frame.state_bytes * kept, <size_t>1)) if is_recorded else None
+    cdef Py_ssize_t blocks = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
+    cdef Py_ssize_t every = (count + blocks - 1) // blocks
+    cdef Storage history = new_storage(max(frame.state_bytes * blocks, <size_t>1)) if is_recorded else None
     cdef list stacked = [], last = []
     cdef Rows rows[MOST]
     cdef intptr_t sizes[MAX_DIMS + 1]
@@ -74,7 +74,7 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
         connect(node, k, inputs[number])
         tracked = tracked or (<TensorImpl>inputs[number]).flags & TENSOR_TRACKED != 0
     node.saved0 = looped, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), history, rerun
-    node.count, node.row, node.step, node.every, node.room = count, row, step, every, kept
+    node.count, node.row, node.step, node.every, node.room = count, row, step, every, blocks
     for k, (kind, number, _) in enumerate(looped.recorded):
         attach(last[number] if kind == CARRIED else stacked[number], node, k)
     if tracked:
@@ -126,7 +126,7 @@ cdef class LoopNode(Node):
         cdef Sums sums = Sums(looped, frame, inputs, gradients, self.row, self.step, self.count)
         cdef char* spare
         if self.every == 1:
-            return sums.results() if self.reverse_kept(frame, sums, 0, self.count, states.data) else None
+            return sums.results() if self.reverse_each(frame, sums, 0, self.count, states.data) else None
         spare = frame.take(frame.state_bytes * self.room)
         return sums.results() if self.reverse_blocks(frame, sums, 0, self.count, self.every, states.data, spare, self.room) else None
 
@@ -143,29 +143,29 @@ cdef class LoopNode(Node):
     cdef bint reverse(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, char* state, char* spare,
                       Py_ssize_t room) except -1:
         """Reverse steps from the state before the first one."""
-        cdef Py_ssize_t kept = count, every = 1, row = self.row + first * self.step
+        cdef Py_ssize_t blocks = count, every = 1, row = self.row + first * self.step
         if room < LEAST_ROOM and count > room:      # from the first state each time
             for k in range(count - 1, -1, -1):
                 frame.set_state(state)
                 if not frame.run_steps(k, row, self.step, 1, NULL, NULL):
                     return False
                 frame.copy_state(spare)
-                if not self.reverse_kept(frame, sums, first + k, 1, spare):
+                if not self.reverse_each(frame, sums, first + k, 1, spare):
                     return False
             return True
         if count > room:
-            kept = room // 2
-            every = (count + kept - 1) // kept
-            kept = (count + every - 1) // every
+            blocks = room // 2
+            every = (count + blocks - 1) // blocks
+            blocks = (count + every - 1) // every
         frame.set_state(state)
-        if not frame.run_steps((kept - 1) * every, row, self.step, every, spare, NULL):
+        if not frame.run_steps((blocks - 1) * every, row, self.step, every, spare, NULL):
             return False
-        frame.copy_state(spare + (kept - 1) * frame.state_bytes)
+        frame.copy_state(spare + (blocks - 1) * frame.state_bytes)
         if every == 1:
-            return self.reverse_kept(frame, sums, first, count, spare)
-        return self.reverse_blocks(frame, sums, first, count, every, spare, spare + kept * frame.state_bytes, room - kept)
+            return self.reverse_each(frame, sums, first, count, spare)
+        return self.reverse_blocks(frame, sums, first, count, every, spare, spare + blocks * frame.state_bytes, room - blocks)
 
-    cdef bint reverse_kept(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, char* states) except -1:
+    cdef bint reverse_each(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, char* states) except -1:
         """Reverse steps from the states before each."""
         cdef Py_ssize_t k = count - 1, row = self.row + (first + k) * self.step
         cdef bint runs = True

@@ -37,7 +37,10 @@ cdef class LoopedStep:
     cdef StepValue results[MOST]
     cdef list layouts, result_layouts
     cdef readonly tuple differentiable
+    cdef readonly bint fits             # a loop can run the program
     cdef list recorded                  # the values of the loop that require gradients: (their kind, number, place of the gradient)
+
+    cdef bint can_loop(self)
 
 cdef class Frame:
     cdef const LinkedStep* steps

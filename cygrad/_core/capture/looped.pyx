@@ -55,6 +55,8 @@ cdef class LoopedStep:
                  tuple differentiable not None):
         self.replay, self.carried, self.slices, self.outputs = replay, <int>len(carry), slices, <int>len(outputs)
         self.constants, self.differentiable = inputs - self.carried - slices, differentiable
+        if not all([0 <= number < len(replay.forward_part.results) for number in carry + outputs]) or inputs != replay.inputs:
+            raise ValueError("LoopedStep: there are no such results, or not so many inputs")
         self.layouts = [replay.forward_part.results[number] for number in carry]
         self.result_layouts = [replay.forward_part.results[number] for number in outputs]
         weights = {number: place for place, number in enumerate(replay.recorded)}
@@ -62,6 +64,7 @@ cdef class LoopedStep:
         self.recorded += [(STACKED, k, weights[number]) for k, number in enumerate(outputs) if number in weights]
         self.recorded += [(PASSED, k, (<Layout>layout).base) for k, layout in enumerate(self.result_layouts)
                           if (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable]
+        self.fits = self.can_loop()
 
     @property
     def recorded_results(self):
@@ -74,9 +77,8 @@ cdef class LoopedStep:
         cdef Replay replay = self.replay
         return max(replay.forward_part.arena_bytes, replay.backward_part.arena_bytes) + replay.residual_bytes + sum(replay.sizes)
 
-    @property
-    def fits(self):
-        """Whether a loop can run the program: by kernels alone, from carried values in memory of their own to others like them."""
+    cdef bint can_loop(self):
+        """Return True if the program has kernels alone, and leads from carried values in memory of their own to others like them."""
         cdef Replay replay = self.replay
         cdef Layout layout
         cdef int k

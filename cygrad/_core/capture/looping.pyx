@@ -11,7 +11,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.capture.compiled_node cimport is_ordinary, weight_of
-from cygrad._core.capture.layouts cimport Layout
+from cygrad._core.capture.layouts cimport Layout, suits
 from cygrad._core.capture.loop_gradients cimport Sums
 from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
 from cygrad._core.capture.replay cimport FIRST_INPUT
@@ -38,6 +38,7 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     states: how many states may be stored; a block of steps is run again for each one that is not. rerun: returns gradients by the
     function itlooped.
     """
+    check_operands(looped, inputs, count, row, row + (count - 1) * step)
     cdef Frame frame = Frame(looped, inputs)
     cdef bint is_recorded = grad_mode()[0] and len(looped.differentiable) > 0, tracked = False
     cdef Py_ssize_t blocks = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
@@ -80,6 +81,22 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     if tracked:
         track_reachable(node)
     return last, stacked
+
+
+cdef int check_operands(LoopedStep looped, list inputs, Py_ssize_t count, Py_ssize_t first, Py_ssize_t last) except -1:
+    """Refuse operands that the memory of a loop does not fit."""
+    cdef TensorImpl tensor
+    cdef int k
+    if not looped.fits or len(inputs) != looped.replay.inputs or count < 1:
+        raise ValueError("run_looped: a step that fits, its inputs and at least one step are needed")
+    for k in range(len(inputs)):
+        tensor = <TensorImpl?>inputs[k]
+        if k < looped.carried and not suits(looped.layouts[k], tensor):
+            raise ValueError(f"run_looped: carried value {k} is not like the result of a step")
+        if looped.carried <= k < looped.carried + looped.slices and (not tensor.ndim or min(first, last) < 0
+                                                                     or max(first, last) >= tensor.sizes[0]):
+            raise ValueError(f"run_looped: input {k} has no rows {first} to {last}")
+    return 0
 
 
 # ----- Backward -----

@@ -151,6 +151,15 @@ def test_a_loop_has_the_bits_of_its_steps(name, options, loops, monkeypatch):
     same(ours, outcome(case, **options))
 
 
+@pytest.mark.parametrize("step", [lambda carry, x: (carry * 0.5 + x, carry.sum()), lambda carry, x: ((carry * x).contiguous(), None)],
+                         ids=["strides stay", "row-major from the first step on"])
+def test_carries_of_other_strides(step, monkeypatch):
+    case = step, drawn(4, 3).T, drawn(COUNT, 3, 4)
+    ours = outcome(case)
+    monkeypatch.setattr(control, "looped", lambda *_: None)
+    same(ours, outcome(case))
+
+
 @pytest.mark.parametrize("snapshots", [1, 3, 16, 20, 64, 149, 1000])
 def test_snapshots_change_no_bit(snapshots, loops):
     step, carry, xs = lambda carry, x: ((carry * x).sin() + x, None), drawn(3), drawn(COUNT, 3)

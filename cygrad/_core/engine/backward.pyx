@@ -17,9 +17,9 @@ from cygrad._core.engine.placement cimport run_placement
 from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, put_off, state_of, walk
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
-from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, grads_list, init_node, inherit_destructor, leaf_of
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, RESULT, grads_list, init_node, inherit_destructor, leaf_of
 from cygrad._core.graph.rules cimport EDGE_BITS, RuleNode, skipped_edges
-from cygrad._core.graph.saved cimport set_thread_hooks, thread_hooks
+from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
 from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
@@ -394,6 +394,14 @@ cdef class FunctionNode(Node):
                 Py_INCREF(<TensorImpl?>parts[k])
                 results[k] = <PyObject*>parts[k]
         return 0
+
+    cdef object saved_value(self, int number):
+        """Return the saved value that is an output, for its tangent: a Function may save its outputs at any places."""
+        cdef SavedTensor saved
+        for saved in self._saved:
+            if saved.is_output and saved.output_nr == number - RESULT:
+                return saved
+        return None
 
     cdef void release(self):
         self._release()

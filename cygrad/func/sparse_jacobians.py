@@ -22,7 +22,8 @@ from cygrad.tensor import Tensor
 class Coloured:
     """A pattern with a colouring, to be used for any number of Jacobians: made by `coloured`, taken as `pattern=`.
 
-    `pattern` is the sparse array of bools, `colours` their number, which is the number of products that a Jacobian takes.
+    `pattern` is the sparse array of bools; `colours` the number of colours, and of products that a Jacobian takes; `colour_of` the colour
+    of each column, or of each row if `by_rows`.
     """
 
     def __init__(self, pattern: Any, symmetric: bool = False) -> None:
@@ -35,7 +36,7 @@ class Coloured:
         self.by_rows = bool(of_rows.max(initial=-1) < of_columns.max(initial=-1))
         colours = of_rows if self.by_rows else of_columns
         self.colours = int(colours.max(initial=-1)) + 1 if len(rows) else 0
-        self._colour = colours
+        self.colour_of = colours
         order = np.lexsort((columns, rows))
         rows, columns = rows[order], columns[order]
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.shape[0]))])
@@ -48,8 +49,8 @@ class Coloured:
 
     def seeds(self, like: Tensor) -> Tensor:
         """Return the sum of unit vectors of each colour, (colours, size)."""
-        array = np.zeros((self.colours, len(self._colour)), like.dtype.loops.name)
-        array[self._colour, np.arange(len(self._colour))] = 1
+        array = np.zeros((self.colours, len(self.colour_of)), like.dtype.loops.name)
+        array[self.colour_of, np.arange(len(self.colour_of))] = 1
         return from_array(array).to(like.dtype)
 
     def entries(self, products: Tensor) -> Tensor:
@@ -70,9 +71,9 @@ def coloured(pattern: Any, symmetric: bool = False) -> Coloured:
     return Coloured(scipy_sparse("coloured").csr_array(pattern, dtype=bool), symmetric)
 
 
-def _check(name: str, kept: Coloured, rows: int, columns: int) -> None:
-    if kept.shape != (rows, columns):
-        raise RuntimeError(f"{name}(): the pattern has the shape {list(kept.shape)}, but the derivative has {[rows, columns]}")
+def _check(name: str, colouring: Coloured, rows: int, columns: int) -> None:
+    if colouring.shape != (rows, columns):
+        raise RuntimeError(f"{name}(): the pattern has the shape {list(colouring.shape)}, but the derivative has {[rows, columns]}")
 
 
 def sparse_jacobian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) -> Tensor:
@@ -88,23 +89,23 @@ def sparse_jacobian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) 
             [0., 3., 2.]])
     """
     start = given_tensor(x)
-    kept = pattern if isinstance(pattern, Coloured) else coloured(sparsity(f, start) if pattern is None else pattern)
+    colouring = pattern if isinstance(pattern, Coloured) else coloured(sparsity(f, start) if pattern is None else pattern)
 
     def flat(x: Tensor) -> Tensor:
         return f(x.reshape(start.shape)).reshape(-1)
 
     point = start.reshape(-1)
-    if not kept.colours:
-        return kept.entries(point.new_zeros(0))
-    if kept.by_rows:
+    if not colouring.colours:
+        return colouring.entries(point.new_zeros(0))
+    if colouring.by_rows:
         value, pull = vjp(flat, point)
-        _check("sparse_jacobian", kept, value.numel(), point.numel())
-        products = vmap(lambda seed: pull(seed)[0])(kept.seeds(value))
+        _check("sparse_jacobian", colouring, value.numel(), point.numel())
+        products = vmap(lambda seed: pull(seed)[0])(colouring.seeds(value))
     else:
-        _check("sparse_jacobian", kept, kept.shape[0], point.numel())
-        products = vmap(lambda seed: jvp(flat, (point,), (seed,))[1])(kept.seeds(point))
-        _check("sparse_jacobian", kept, products.shape[1], point.numel())
-    return kept.entries(products)
+        _check("sparse_jacobian", colouring, colouring.shape[0], point.numel())
+        products = vmap(lambda seed: jvp(flat, (point,), (seed,))[1])(colouring.seeds(point))
+        _check("sparse_jacobian", colouring, products.shape[1], point.numel())
+    return colouring.entries(products)
 
 
 def sparse_hessian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) -> Tensor:
@@ -121,13 +122,13 @@ def sparse_hessian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) -
     """
     start = given_tensor(x)
     gradient = grad(f)
-    kept = pattern if isinstance(pattern, Coloured) else coloured(hessian_sparsity(f, start) if pattern is None else pattern, True)
-    _check("sparse_hessian", kept, start.numel(), start.numel())
-    if not kept.colours:
-        return kept.entries(start.new_zeros(0))
+    colouring = pattern if isinstance(pattern, Coloured) else coloured(hessian_sparsity(f, start) if pattern is None else pattern, True)
+    _check("sparse_hessian", colouring, start.numel(), start.numel())
+    if not colouring.colours:
+        return colouring.entries(start.new_zeros(0))
 
     def product(seed: Tensor) -> Tensor:
         return jvp(gradient, (start,), (seed.reshape(start.shape),))[1].reshape(-1)
 
-    return kept.entries(vmap(product)(kept.seeds(start.reshape(-1))))
+    return colouring.entries(vmap(product)(colouring.seeds(start.reshape(-1))))
 

@@ -167,11 +167,11 @@ class Tracer(TorchFunctionMode):
                 return own.clone() if own is not None else tensor.clone() if tensor.dtype.is_differentiable else tensor
 
             try:
-                given = over_tensors(labelled, args)
-                result = func(*given, **{key: over_tensors(labelled, value) for key, value in kwargs.items()})
+                labelled_args = over_tensors(labelled, args)
+                result = func(*labelled_args, **{key: over_tensors(labelled, value) for key, value in kwargs.items()})
             except (RuntimeError, TypeError, ValueError, IndexError):       # of float64 beside another dtype, or of labels it refuses
                 return None
-            numbers = [to_array(item.detach()) for item in (tensors_of((result,)) if result is not None else [given[0]])]
+            numbers = [to_array(item.detach()) for item in (tensors_of((result,)) if result is not None else [labelled_args[0]])]
             runs.append([(labels.sources(item), item) for item in numbers])
         for (first, one), (second, other) in zip(*runs, strict=True):
             if first.shape != second.shape or (first != second).any() or (one != other)[first < 0].any():
@@ -227,10 +227,10 @@ class Tracer(TorchFunctionMode):
         if not (isinstance(dims, int) or isinstance(dims, tuple | list) and dims and all(isinstance(dim, int) for dim in dims)):
             return None
         along = {dim % max(operand.ndim, 1) for dim in (dims if isinstance(dims, tuple | list) else (dims,))}
-        kept = [size for d, size in enumerate(operand.shape) if d not in along]
-        slices = np.arange(int(np.prod(kept))).reshape([1 if d in along else size for d, size in enumerate(operand.shape)])
+        other_sizes = [size for d, size in enumerate(operand.shape) if d not in along]
+        slices = np.arange(int(np.prod(other_sizes))).reshape([1 if d in along else size for d, size in enumerate(operand.shape)])
         if result.ndim == operand.ndim - len(along):
-            of_result = slices.reshape(kept)
+            of_result = slices.reshape(other_sizes)
         elif result.ndim == operand.ndim:
             of_result = slices
         else:
@@ -301,8 +301,8 @@ def _matmul(tracer: Tracer, operands: list[Tensor], before: list[Any], result: T
 def _lines(operand: Tensor, result: Tensor, is_left: bool, left: int, right: int) -> tuple[np.ndarray, int, np.ndarray]:
     """Return the row, or the column, of each element of a factor, their number, and the line of each element of the product."""
     axis = operand.ndim - (1 if is_left or operand.ndim == 1 else 2)
-    kept = [size for d, size in enumerate(operand.shape) if d != axis]
-    lines = np.arange(int(np.prod(kept))).reshape(kept)
+    other_sizes = [size for d, size in enumerate(operand.shape) if d != axis]
+    lines = np.arange(int(np.prod(other_sizes))).reshape(other_sizes)
     own = lines
     if operand.ndim > 1:        # the place of the line among the dims of the product
         if is_left and right > 1:

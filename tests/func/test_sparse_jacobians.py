@@ -135,23 +135,23 @@ def test_hessians_of_random_programs_miss_no_entry(seed):
 def test_colours(seed):
     rng = np.random.default_rng(seed)
     pattern = scipy_sparse.csr_array(rng.random((9, 7)) < 0.25)
-    kept = coloured(pattern)
-    lines = pattern.T if kept.by_rows else pattern
-    for colour in range(kept.colours):
-        assert (lines.toarray()[:, kept._colour == colour].sum(1) <= 1).all()
+    colouring = coloured(pattern)
+    lines = pattern.T if colouring.by_rows else pattern
+    for colour in range(colouring.colours):
+        assert (lines.toarray()[:, colouring.colour_of == colour].sum(1) <= 1).all()
     values = cg.randn(9, 7, rng=seed, **DOUBLE) * cg.tensor(pattern.toarray())
-    assert cg.allclose(sparse_jacobian(lambda x: values @ x, cg.ones(7, **DOUBLE), kept).to_dense(), values)
+    assert cg.allclose(sparse_jacobian(lambda x: values @ x, cg.ones(7, **DOUBLE), colouring).to_dense(), values)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_colours_of_symmetric_patterns(seed):
     half = np.triu(np.random.default_rng(seed).random((8, 8)) < 0.25)
     pattern = scipy_sparse.csr_array(half | half.T | np.eye(8, dtype=bool))
-    kept = coloured(pattern, symmetric=True)
-    assert kept.colours <= coloured(pattern).colours or kept.colours <= 8
+    colouring = coloured(pattern, symmetric=True)
+    assert colouring.colours <= coloured(pattern).colours or colouring.colours <= 8
     values = cg.randn(8, 8, rng=seed, **DOUBLE) * cg.tensor(half)
     matrix = values + values.t()
-    assert cg.allclose(sparse_hessian(lambda x: x @ matrix @ x / 2, cg.ones(8, **DOUBLE), kept).to_dense(), matrix)
+    assert cg.allclose(sparse_hessian(lambda x: x @ matrix @ x / 2, cg.ones(8, **DOUBLE), colouring).to_dense(), matrix)
 
 
 # ----- Derivatives -----
@@ -180,13 +180,13 @@ JACOBIANS = {
 def test_jacobians(name):
     f, shape, most = JACOBIANS[name]
     x = cg.randn(*shape, **DOUBLE)
-    kept = coloured(sparsity(f, x))
+    colouring = coloured(sparsity(f, x))
     size = f(x).numel()
-    assert kept.colours <= most
-    for pattern in (None, kept, kept.pattern):
+    assert colouring.colours <= most
+    for pattern in (None, colouring, colouring.pattern):
         result = sparse_jacobian(f, x, pattern)
         assert result.is_sparse_csr and cg.allclose(result.to_dense(), jacrev(f)(x).reshape(size, x.numel()))
-    assert cg.allclose(sparse_jacobian(f, x + 1, kept).to_dense(), jacrev(f)(x + 1).reshape(size, x.numel()))
+    assert cg.allclose(sparse_jacobian(f, x + 1, colouring).to_dense(), jacrev(f)(x + 1).reshape(size, x.numel()))
 
 
 HESSIANS = {
@@ -202,9 +202,9 @@ HESSIANS = {
 def test_hessians(name):
     f, shape, most = HESSIANS[name]
     x = cg.randn(*shape, **DOUBLE)
-    kept = coloured(hessian_sparsity(f, x), symmetric=True)
-    assert kept.colours <= most
-    for pattern in (None, kept):
+    colouring = coloured(hessian_sparsity(f, x), symmetric=True)
+    assert colouring.colours <= most
+    for pattern in (None, colouring):
         result = sparse_hessian(f, x, pattern)
         assert cg.allclose(result.to_dense(), hessian(f)(x).reshape(x.numel(), x.numel()))
 

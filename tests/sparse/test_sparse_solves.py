@@ -84,7 +84,7 @@ def test_iterative_solves(name):
 
 
 @pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres"])
-def test_gradients_are_those_of_a_direct_solve(name):
+def test_gradients_equal_the_gradients_of_a_direct_solve(name):
     A, b = cg.tensor(POSITIVE).to_sparse_csr().requires_grad_(), cg.randn(5, dtype=cg.float64, requires_grad=True)
     weights = cg.randn(5, dtype=cg.float64)
     results = [cg.autograd.grad(solve(A, b) @ weights, (A, b)) for solve in

@@ -54,7 +54,7 @@ cdef void multiply_rows(const index* starts, const index* columns, const number*
 
 cdef void multiply_vector(const index* starts, const index* columns, const number* values, const number* x, number* y, intptr_t first,
                           intptr_t last) noexcept nogil:
-    """Write rows of the product with a vector: two sums side by side, as the loop is bound by its instructions."""
+    """Write rows of the product with a vector, two sums side by side. Fetching elements ahead made banded matrices slower."""
     cdef intptr_t r, k = starts[first], end
     cdef number even, odd
     for r in range(first, last):

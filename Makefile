@@ -23,6 +23,8 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/cooling.py
 	$(RUN) examples/registration.py
 	$(RUN) examples/predators.py
+	$(RUN) examples/plate.py
+	$(RUN) examples/flame.py
 	$(RUN) examples/heat_mpi.py
 	$(RUN) examples/shards_mpi.py
 

@@ -27,6 +27,9 @@ from cygrad._core.memory.formats import channels_last as channels_last
 from cygrad._core.memory.formats import channels_last_3d as channels_last_3d
 from cygrad._core.memory.formats import contiguous_format as contiguous_format
 from cygrad._core.memory.formats import preserve_format as preserve_format
+from cygrad._core.memory.formats import sparse_coo as sparse_coo
+from cygrad._core.memory.formats import sparse_csc as sparse_csc
+from cygrad._core.memory.formats import sparse_csr as sparse_csr
 from cygrad._core.memory.formats import strided as strided
 from cygrad._core.memory.sizes import Size as Size
 from cygrad._core.memory.storage import DType as dtype  # noqa: F401

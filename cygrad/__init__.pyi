@@ -29,6 +29,7 @@ from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
 from cygrad import signal as signal
+from cygrad import sparse as sparse
 from cygrad import special as special
 from cygrad import testing as testing
 from cygrad import utils as utils
@@ -38,6 +39,9 @@ from cygrad._core.memory.formats import channels_last as channels_last
 from cygrad._core.memory.formats import channels_last_3d as channels_last_3d
 from cygrad._core.memory.formats import contiguous_format as contiguous_format
 from cygrad._core.memory.formats import preserve_format as preserve_format
+from cygrad._core.memory.formats import sparse_coo as sparse_coo
+from cygrad._core.memory.formats import sparse_csc as sparse_csc
+from cygrad._core.memory.formats import sparse_csr as sparse_csr
 from cygrad._core.memory.formats import strided as strided
 from cygrad._core.memory.sizes import Size as Size
 from cygrad._core.memory.storage import DType
@@ -84,6 +88,10 @@ from cygrad.data.spaced import scalar_tensor as scalar_tensor
 from cygrad.device import device as _device
 from cygrad.func import vmap as vmap
 from cygrad.operators._language.arguments import ValuesAndIndices
+from cygrad.operators._sparse.making import sparse_compressed_tensor as sparse_compressed_tensor
+from cygrad.operators._sparse.making import sparse_coo_tensor as sparse_coo_tensor
+from cygrad.operators._sparse.making import sparse_csc_tensor as sparse_csc_tensor
+from cygrad.operators._sparse.making import sparse_csr_tensor as sparse_csr_tensor
 from cygrad.operators.determinants import SignAndLogarithm
 from cygrad.operators.exponents import MantissaAndExponent
 from cygrad.operators.factorizations import LUParts

@@ -26,8 +26,8 @@ TOPICS = (
           r"(?:cudnn|miopen|mkldnn|quantized)_\w*(?:conv|pool|grid)\w*|native_dropout|\w+_loss|embedding_\w+|prelu_\w+|"
           r"(?!native_\w+_norm$|layer_norm$|group_norm$|rms_norm$)\w*(?:batch|group|instance|layer|rms)_norm\w*",
           "write it with operators, as examples/digits.py does"),
-    Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
-          "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
+    Topic("layouts of sparse blocks", r"sparse_bs\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm|\w*semi_structured\w*",
+          "there are csr, csc and coo: cygrad.sparse.mm multiplies them"),
     Topic("masked tensors", r"masked|MaskedTensor|(?:as_)?masked_tensor",
           "where(mask, x, 0) and nansum, nanmean, nanmedian leave elements out"),
     Topic("probability distributions", r"distributions", "write the logarithm of the density with operators, "

@@ -15,6 +15,7 @@ import numpy as np
 from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
+from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.sizes import Size, extent_of_strides
 from cygrad._core.memory.storage import DType
 from cygrad._core.operands.arrays import from_array, to_bits
@@ -33,7 +34,8 @@ def refuse_history(tensor: Tensor, call: str) -> None:
     if tensor.grad_fn is not None:
         raise RuntimeError(f"Only Tensors created explicitly by the user (graph leaves) support {call} at the moment: this one is the "
                            f"result of {tensor.grad_fn.name()}, and its history would be lost. detach() it first.")
-    refuse_special(tensor, call)
+    part = sparse_part(tensor)
+    refuse_special(tensor if part is None else part.inner, call)
 
 
 # ----- copy and deepcopy -----
@@ -48,6 +50,10 @@ def deep_copy(tensor: T, memo: dict[int, Any]) -> T:
     refuse_history(tensor, "the deepcopy protocol")
     if id(tensor) in memo:
         return memo[id(tensor)]
+    part = sparse_part(tensor)
+    if part is not None:
+        result = memo[id(tensor)] = part.around(copy.deepcopy(part.inner, memo))
+        return result
     memory = _copied_memory(tensor, memo)
     copied = strided(memory, tensor.dtype, byte_offset(tensor), tensor.shape, tensor.stride())
     result = memo[id(tensor)] = as_instance(copied, type(tensor))
@@ -73,6 +79,9 @@ def reduce(tensor: Tensor, protocol: int) -> Any:
     if type(tensor).__reduce__ is not object.__reduce__:
         return tensor.__reduce__()
     refuse_history(tensor, "pickle")
+    if sparse_part(tensor) is not None:
+        from cygrad.operators._sparse.making import from_parts, parts_of
+        return from_parts, parts_of(tensor)
     elements, strides = compact(tensor)
     memory: Any = to_bits(elements)
     data = pickle.PickleBuffer(memory) if protocol >= 5 else memory.tobytes()

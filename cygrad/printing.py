@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.levels.batches import batched_level
+from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.levels.tangents import dual_levels, tangent_of
 from cygrad._core.operands.arrays import to_array
 from cygrad._core.operands.operands import common_dtype
@@ -94,6 +95,9 @@ def tensor_repr(tensor: Tensor) -> str:
         return f"BatchedTensor(lvl={level.number}, bdim=0, value=\n    {inner}\n)"
     class_name = type(tensor).__name__
     prefix = "tensor(" if class_name == "Tensor" else class_name + "("
+    part = sparse_part(tensor)
+    if part is not None:
+        return _sparse_text(tensor, part, prefix)
     array = to_array(tensor.detach())
     default_dtype = get_default_dtype()
     suffixes = []
@@ -112,6 +116,22 @@ def tensor_repr(tensor: Tensor) -> str:
     tangents = [tangent_of(tensor, level) for level in reversed(dual_levels((tensor,)))]
     suffixes += [f"tangent={tensor_repr(tangent)}" for tangent in tangents[:1]]
     return _join_suffixes(prefix + _array_text(array, indent=len(prefix)), suffixes, indent=len(prefix))
+
+
+def _sparse_text(tensor: Tensor, part: Any, prefix: str) -> str:
+    """Return the text of a sparse tensor: its index tensors and its values, then all else."""
+    pattern, indent = part.pattern, len(prefix)
+    texts = []
+    for name, item in zip((*pattern.index_names, "values"), (*pattern.indices, part.inner.detach()), strict=True):
+        opening = f"{name}=tensor("
+        size = f", size={tuple(item.shape)}" if not item.numel() else ""
+        texts.append(opening + _array_text(to_array(item), indent + len(opening)) + size + ")")
+    suffixes = [f"size={tuple(tensor.shape)}", f"nnz={pattern.entries}"]
+    if tensor.dtype.kind != "b" and tensor.dtype not in (get_default_dtype(), common_dtype(0j, 0j), common_dtype(0, 0)):
+        suffixes.append(f"dtype={tensor.dtype}")
+    suffixes += [f"layout={pattern.layout!r}", *_history(tensor)]
+    texts += [suffixes.pop(0)] if tensor.is_sparse else []
+    return _join_suffixes(prefix + (",\n" + " " * indent).join(texts), suffixes, indent)
 
 
 def tensor_format(tensor: Tensor, spec: str) -> str:

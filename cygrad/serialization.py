@@ -25,6 +25,8 @@ import numpy as np
 
 from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
 from cygrad._core.levels.overrides import overrides_off
+from cygrad._core.levels.sparse import sparse_part
+from cygrad._core.memory.formats import layout_named
 from cygrad._core.memory.sizes import Size, extent_of_strides
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_bits
@@ -32,6 +34,7 @@ from cygrad.copying import attributes_of, compact, refuse_history
 from cygrad.data.creation import empty_tensor
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
+from cygrad.operators._sparse.making import from_parts, parts_of
 from cygrad.tensor import Tensor
 
 MAGIC = b"\x93CYGRAD\x01"           # no text, and the last byte is the version of the format
@@ -119,6 +122,9 @@ class _Record:
             return {"bytes": self.numbered(obj, self.blobs)}
         if isinstance(obj, Tensor):
             refuse_history(obj, f"cygrad.save ({place})")
+            if sparse_part(obj) is not None:
+                layout, *parts = parts_of(obj)
+                return {"sparse": [layout.name, *(self.encode(part, f"a part of {place}", depth - 1) for part in parts)]}
             number = self.numbered(obj, self.tensors)
             return {"tensor": number} if kind is Tensor else {"instance": self.of_subclass(obj, number, place, depth)}
         if kind not in (list, tuple, dict):
@@ -403,6 +409,13 @@ class _Tree:
             _set_attribute(instance, cls, key, value)
         return instance
 
+    def sparse(self, layout: Any, *parts: Any, depth: int) -> Tensor:
+        """Return a sparse tensor, whose indices are checked as its maker checks them."""
+        try:
+            return from_parts(layout_named(layout), *(self.decode(part, depth) for part in parts))
+        except (AttributeError, RuntimeError) as error:
+            raise _Unsound(f"it has a sparse tensor that cannot be ({error})") from None
+
     def decode(self, form: Any, depth: int) -> Any:
         """Return the object of a JSON form."""
         if form is None or isinstance(form, (bool, int, float, str)):
@@ -431,6 +444,7 @@ _KINDS: dict[str, Callable[[_Tree, Any, int], Any]] = {
     "bytes": lambda tree, number, depth: tree.of_number(tree.blobs, number),
     "instance": lambda tree, form, depth: tree.instance(form, depth),
     "tensor": lambda tree, number, depth: tree.of_number(tree.tensors, number),
+    "sparse": lambda tree, parts, depth: tree.sparse(*parts, depth=depth),
     "tuple": lambda tree, items, depth: tuple(tree.decode(item, depth) for item in items),
     "dict": lambda tree, pairs, depth: {tree.decode(key, depth): tree.decode(value, depth) for key, value in pairs},
 }

@@ -15,6 +15,7 @@ from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.compute.dispatch import ops
 from cygrad._core.entry.operator_object import Declaration
 from cygrad._core.entry.operators import TensorBase
+from cygrad._core.entry.special import tensors_of
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import as_instance
 from cygrad._core.graph.handles import HookTable, RemovableHandle, hook_table, register, register_among, set_hook_table
@@ -23,7 +24,8 @@ from cygrad._core.graph.rules import RuleOp, record_rule, rule_op
 from cygrad._core.graph.tensor import product_of_scipy, set_tensor_type
 from cygrad._core.levels import batches, tangents
 from cygrad._core.levels.overrides import overrides_off
-from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
+from cygrad._core.levels.sparse import sparse_part
+from cygrad._core.memory.formats import Layout, MemoryFormat, preserve_format, sparse_coo, sparse_csr, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.memory.upward import fill
 from cygrad._core.operands.arrays import memory_of
@@ -107,6 +109,13 @@ class Tensor(TensorBase):
                 return None if result is None else level.enter(result)
 
             return level.enter(self).register_hook(see_one)
+        part = sparse_part(self)
+        if part is not None:
+            def see_sparse(grad: Tensor) -> Tensor | None:
+                result = hook(part.around(grad))
+                return None if result is None else part.pattern.values_at(result)
+
+            return part.inner.register_hook(see_sparse)
         hooks, output_nr = self._hooks()
         return register(hooks.tensor.setdefault(output_nr, HookTable()), hook)
 
@@ -216,8 +225,23 @@ class Tensor(TensorBase):
 
     is_cpu = True
     is_cuda = is_ipu = is_maia = is_meta = is_mkldnn = is_mps = is_mtia = is_vulkan = is_xla = is_xpu = False
-    is_nested = is_quantized = is_sparse = is_sparse_csr = False
-    layout = strided
+    is_nested = is_quantized = False
+
+    @property
+    def layout(self) -> Layout:
+        """How elements are stored: `cygrad.strided`, or a sparse layout."""
+        part = sparse_part(self)
+        return strided if part is None else part.pattern.layout
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the tensor has the layout `cygrad.sparse_coo`."""
+        return self.layout is sparse_coo
+
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether the tensor has the layout `cygrad.sparse_csr`."""
+        return self.layout is sparse_csr
 
     def get_device(self) -> int:
         """Return -1, the number of the CPU."""
@@ -472,8 +496,14 @@ def _declaration_of(name: str) -> Declaration | None:
 
 
 def _override(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return the answer of the classes and modes that have a say in a call of an operator; NotImplemented if there are none."""
-    return import_module("cygrad.overrides").answer(operator, arguments, keywords)
+    """Return the answer of the classes and modes that have a say in a call of an operator, else of the rules of sparse tensors.
+
+    NotImplemented where no argument is of such a class, or sparse.
+    """
+    result = import_module("cygrad.overrides").answer(operator, arguments, keywords)
+    if result is NotImplemented and any(map(sparse_part, tensors_of((*arguments, *keywords.values())))):
+        return import_module("cygrad.operators._sparse.rules").answer(operator, arguments, keywords)
+    return result
 
 
 def _prepare_rule(rule: RuleOp) -> None:

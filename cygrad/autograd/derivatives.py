@@ -13,6 +13,7 @@ from cygrad._core.graph.node import Node
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level, special_tensors
 from cygrad._core.levels.level import enter_level, exit_level
+from cygrad._core.levels.sparse import sparse_part
 from cygrad.data.creation import ones
 from cygrad.tensor import set_backward
 
@@ -117,7 +118,34 @@ def _check_shape(number: int, gradient: Any, shape: Any, batched: bool) -> None:
 # ----- The two functions -----
 def _run(outputs: Any, weights: Any, keep_graph: bool, create_graph: bool, chosen: Any, accumulates: bool,
          between: bool = False) -> list[Any]:
-    """Run the engine: here, or where this is nested so deep that the stack could end, in a thread of its own."""
+    """Run the engine; where tensors are sparse, on their values."""
+    if not special_tensors():
+        return _run_engine(outputs, weights, keep_graph, create_graph, chosen, accumulates, between)
+    weights = tuple(map(_weight_behind, weights, outputs))
+    fronts = None if chosen is None else tuple(map(sparse_part, chosen))
+    chosen = None if chosen is None else tuple(map(_behind, chosen))
+    result = _run_engine(tuple(map(_behind, outputs)), weights, keep_graph, create_graph, chosen, accumulates, between)
+    return [gradient if front is None or gradient is None else front.around(gradient)
+            for gradient, front in zip(result, fronts or (None,) * len(result), strict=True)]
+
+
+def _behind(item: Any) -> Any:
+    """Return the values of a sparse tensor, which have its history; any other item as it is."""
+    part = sparse_part(item)
+    return item if part is None else part.inner
+
+
+def _weight_behind(weight: Any, output: Any) -> Any:
+    """Return the weight of an output as the weight of its values, if it is sparse; else as a dense tensor."""
+    part = sparse_part(output)
+    if part is None or weight is None:
+        return weight if sparse_part(weight) is None else weight.to_dense()
+    return part.pattern.values_at(weight)
+
+
+def _run_engine(outputs: Any, weights: Any, keep_graph: bool, create_graph: bool, chosen: Any, accumulates: bool,
+                between: bool) -> list[Any]:
+    """Run here, or where this is nested so deep that the stack could end, in a thread of its own."""
     arguments = outputs, weights, keep_graph, create_graph, chosen, accumulates, between
     if not nests_deep() or sys.is_finalizing():      # no thread starts any more then
         return run_backward(*arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import extent_of_strides, index_argument, size_from_arguments
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
-from cygrad._core.operands.arrays import from_array, from_bits, type_of_bits
+from cygrad._core.operands.arrays import from_array, from_bits, is_sparse, type_of_bits
 from cygrad._core.operands.operands import checked_out, common_dtype
 from cygrad.data.reading import read_array
 from cygrad.device import device as Device
@@ -119,7 +120,7 @@ def _is_plain(data: Any) -> bool:
 
 
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | None = None) -> Tensor:
-    """Return data as a tensor, sharing its memory where that is possible.
+    """Return data as a tensor, sharing its memory where that is possible; a sparse matrix of SciPy's as a sparse tensor.
 
     >>> import cygrad, numpy
     >>> array = numpy.zeros(2)
@@ -127,6 +128,8 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | 
     True
     """
     resolve_device(device)
+    if is_sparse(data):
+        data = import_module("cygrad.operators._sparse.scipy_matrices").from_scipy(data)
     if isinstance(data, np.ndarray):
         data = from_array(data)
     if isinstance(data, TensorImpl):

@@ -19,7 +19,12 @@ from cygrad.func.reverse import grad_and_value as grad_and_value
 from cygrad.func.reverse import jacrev as jacrev
 from cygrad.func.reverse import value_and_grad as value_and_grad
 from cygrad.func.reverse import vjp as vjp
+from cygrad.func.sparse_jacobians import coloured as coloured
+from cygrad.func.sparse_jacobians import sparse_hessian as sparse_hessian
+from cygrad.func.sparse_jacobians import sparse_jacobian as sparse_jacobian
+from cygrad.func.sparsity import hessian_sparsity as hessian_sparsity
+from cygrad.func.sparsity import sparsity as sparsity
 from cygrad.func.vmapping import vmap as vmap
 
-__all__ = ["cond", "fori_loop", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "scan", "value_and_grad",
-           "vjp", "vmap", "while_loop"]
+__all__ = ["coloured", "cond", "fori_loop", "grad", "grad_and_value", "hessian", "hessian_sparsity", "jacfwd", "jacrev", "jvp", "linearize",
+           "scan", "sparse_hessian", "sparse_jacobian", "sparsity", "value_and_grad", "vjp", "vmap", "while_loop"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.compute.places import slices_at
+from cygrad._core.levels.batches import batched_level
 from cygrad._core.operands.arrays import computed, first_outside, to_array
 from cygrad.operators._language.arguments import all_examples, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.tangents import first_linear
 from cygrad.operators.norms import linalg_vector_norm
 from cygrad.operators.sorting import searchsorted
 from cygrad.ops.dtypes import DTYPES, NUMBER
@@ -58,11 +61,6 @@ def _check_indices(name: str, indices: Tensor, argument: str = "indices", positi
                            f"but got {_title(indices)} instead (while checking arguments for {name})")
 
 
-def _refuse_sparse(operator: Any, sparse: bool) -> None:
-    if sparse:
-        raise NotImplementedError(f"{operator.name}(): there are no sparse tensors, so sparse=True has no gradient: leave it out")
-
-
 def _renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are looked up down to a norm, in place and without recording."""
     def write() -> None:
@@ -82,9 +80,23 @@ def _with_gradient_times(input: Tensor, factor: Tensor) -> Tensor:
     return recorded(_with_gradient_times, (input, factor), computed(to_array(input).copy()))
 
 
-def _rows(weight: Tensor, indices: Tensor, padding: int | None, by_frequency: bool) -> Tensor:
+def _sparse_rows(g: Tensor, indices: Tensor, weight_shape: tuple[int, ...]) -> Tensor:
+    """Return a sparse tensor of rows at their places in a matrix; inside of vmap a dense one."""
+    from cygrad.operators._sparse.pattern import pattern_of_coordinates
+    if batched_level(g) is not None or batched_level(indices) is not None:
+        return g.new_zeros(weight_shape).index_add(0, indices, g)
+    return pattern_of_coordinates(to_array(indices).reshape(1, -1), weight_shape, False).around(g)
+
+
+@operator(dweight=lambda g, indices, weight_shape: _sparse_rows(g, indices, weight_shape), dindices=None, tangent=first_linear,
+          batch=lambda level, operator, weight, indices: weight.index_select(0, indices), node="EmbeddingBackward0")
+def _rows_with_sparse_gradient(weight: Tensor, indices: Tensor) -> Tensor:
+    return recorded(_rows_with_sparse_gradient, (weight, indices), slices_at(weight, 0, indices))
+
+
+def _rows(weight: Tensor, indices: Tensor, padding: int | None, by_frequency: bool, sparse: bool) -> Tensor:
     """Return rows of a matrix that a vector names; the one of the padding has no gradient, and others one by their frequency."""
-    rows = weight.index_select(0, indices)
+    rows = _rows_with_sparse_gradient(weight, indices) if sparse else weight.index_select(0, indices)
     factor = None if padding is None else (indices != padding).to(weight.dtype)
     if by_frequency:
         ones = weight.new_ones(indices.shape)
@@ -99,16 +111,15 @@ def nn_functional_embedding(
         scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of the matrix `weight` that integers name: a new last dim, as long as a row.
 
-    The gradient is dense. The row `padding_idx` has none; `scale_grad_by_freq` divides it by the number of times that a row is named.
-    `max_norm`: rows that are named and have a larger norm are scaled down to it first, in place. IndexError for a row that does not
-    exist, NotImplementedError for `sparse`.
+    The gradient is dense, or with `sparse` a sparse tensor of the rows that are named. The row `padding_idx` has the gradient 0;
+    `scale_grad_by_freq` divides it by the number of times that a row is named. `max_norm`: rows that are named and have a larger norm
+    are scaled down to it first, in place. IndexError for a row that does not exist.
 
     >>> import cygrad
     >>> cygrad.nn.functional.embedding(cygrad.tensor([1, 0]), cygrad.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
             [1., 2.]])
     """
-    _refuse_sparse(nn_functional_embedding, sparse)
     if weight.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, but it has {weight.ndim} dims")
     _check_indices("embedding", input)
@@ -121,7 +132,7 @@ def nn_functional_embedding(
     _check_rows(input, weight, lambda row, place: f"index out of range in self: {row}, of {len(weight)} rows")
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
-    rows = _rows(weight, input.reshape(-1), padding, scale_grad_by_freq)
+    rows = _rows(weight, input.reshape(-1), padding, scale_grad_by_freq, sparse)
     return rows if input.ndim == 1 else rows.reshape(*input.shape, weight.shape[1])
 
 
@@ -195,7 +206,6 @@ def nn_functional_embedding_bag(
     tensor([[2., 3.],
             [3., 4.]])
     """
-    _refuse_sparse(nn_functional_embedding_bag, sparse)
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same "
                          f"shape as the input ({list(input.shape)})")
@@ -224,7 +234,7 @@ def nn_functional_embedding_bag(
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     indices = input.reshape(-1)[:used]
-    rows = _rows(weight, indices, None, scale_grad_by_freq)
+    rows = _rows(weight, indices, None, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1)[:used].unsqueeze(1)
     counted = indices == indices if padding is None else indices != padding

@@ -8,6 +8,7 @@ import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor
 from cygrad._core.compute.places import elements_at, slices_at, spread_at
+from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import computed, from_array, to_array
@@ -47,13 +48,30 @@ def _spread_along(input: Tensor, dim: int, index: Tensor, shape: tuple[int, ...]
     return recorded(_spread_along, (input, index), spread_at(input, dim, index, shape), dim=dim)
 
 
+def _sparse_at(g: Tensor, input_shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
+    """Return a sparse tensor of elements at their places along a dim; inside of vmap, where places may differ, a dense one."""
+    from cygrad.operators._sparse.pattern import pattern_of_coordinates
+    if not input_shape or batched_level(g) is not None or batched_level(index) is not None:
+        return g._spread_along(dim, index, input_shape)
+    coordinates = np.indices(index.shape).reshape(index.ndim, -1)
+    coordinates[dim] = to_array(index).reshape(-1)
+    return pattern_of_coordinates(coordinates, input_shape, False).around(g.reshape(-1))
+
+
+@operator(dinput=lambda g, input_shape, dim, index: _sparse_at(g, input_shape, dim, index), dindex=None, tangent=first_linear,
+          batch=_gathered_batch, node="GatherBackward0")
+def _gather_with_sparse_gradient(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    return recorded(_gather_with_sparse_gradient, (input, index), elements_at(input, dim, index), dim=dim)
+
+
 @operator(dinput=lambda g, input_shape, dim, index: g._spread_along(dim, index, input_shape), dindex=None,
           into=lambda whole, g, dim, index: whole.scatter_add_(dim, index, g), tangent=first_linear, batch=_gathered_batch)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """Elements that `index` names along `dim`, each at its own place in the other dims.
 
     `index` (int32 or int64) has as many dims as `input`, no longer than `input`'s except in `dim`; the result has its
-    shape. RuntimeError where it does not fit or is out of bounds.
+    shape. With `sparse_grad` the gradient is a sparse tensor, of the elements that are named. RuntimeError where the index does not
+    fit or is out of bounds.
 
     >>> import cygrad
     >>> cygrad.gather(cygrad.tensor([[1, 2], [3, 4]]), 1, cygrad.tensor([[0, 0], [1, 0]]))
@@ -61,6 +79,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
             [4, 3]])
     """
     d = elements_along(gather, input, dim, index, "input")
+    if sparse_grad:
+        return delivered(_gather_with_sparse_gradient(input, d, index), out)
     return delivered(recorded(gather, (input, index), elements_at(input, d, index), dim=d), out)
 
 

@@ -1,23 +1,65 @@
-"""Products with sparse matrices of SciPy's, which are data: `A @ t` and `t @ A` are dense tensors, differentiable by t."""
+"""Products of sparse and dense matrices: of sparse tensors, whose values are operands, and of SciPy's matrices, which are data.
+
+SciPy's are `A @ t` and `t @ A`: dense tensors, differentiable by t.
+"""
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.compute.sparse_rows import rows_times
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import resolve_dtype
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data.limits import promote_types
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded
-from cygrad.operators._language.tangents import linear
+from cygrad.operators._language.tangents import bilinear, linear
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
+# ----- Sparse tensors -----
+def _by_places(values: Tensor, dense: Tensor, pattern: Any) -> Tensor:
+    """Return the product composed of others: a term for each entry, summed by rows."""
+    rows, columns = pattern.along
+    terms = (values if dense.ndim == 1 else values.unsqueeze(-1)) * dense.index_select(0, columns)
+    return terms.new_zeros((pattern.shape[0], *dense.shape[1:])).index_add(0, rows, terms)
+
+
+def _products_of_rows(g: Tensor, dense: Tensor, pattern: Any) -> Tensor:
+    """Return g[row] times the conjugate of dense[column], summed over the columns of both, for each entry."""
+    rows, columns = pattern.along
+    terms = g.index_select(0, rows) * dense.index_select(0, columns).conj()
+    return terms if dense.ndim == 1 else terms.sum(-1)
+
+
+def _batched(level: Any, operator: Any, values: Tensor, dense: Tensor, pattern: Any) -> Tensor:
+    return _by_places(values, dense, pattern)
+
+
+@operator(dvalues=lambda g, dense, pattern: _products_of_rows(g, dense, pattern),
+          ddense=lambda g, values, pattern: values.conj()._sparse_times(g, pattern.transposed),
+          adjoints=True, tangent=bilinear, batch=_batched, function=False, node="SparseAddmmBackward0",
+          flops=lambda shapes: 2 * shapes[0][0] * prod(shapes[1][1:]))
+def _sparse_times(values: Tensor, dense: Tensor, pattern: Any) -> Tensor:
+    """Return the product of the sparse matrix of values at the places of a pattern with a dense matrix or a vector."""
+    if values.dtype.name not in _WITH_LOOPS:
+        return _by_places(values, dense, pattern)
+    starts, columns, order = pattern.rows
+    numbers = values.detach()
+    result = rows_times(starts, columns, numbers if order is None else numbers.index_select(0, order), dense.detach())
+    return recorded(_sparse_times, (values, dense), result, pattern=pattern)
+
+
+_WITH_LOOPS = ("float32", "float64", "complex64", "complex128")
+
+
+# ----- SciPy's matrices -----
 def _check(input: Tensor, matrix: Any) -> None:
     if matrix.ndim > 2:
         raise TypeError(f"a {type(matrix).__name__} of {matrix.ndim} dims is no factor of a tensor: only one of 1 or 2 dims is. "

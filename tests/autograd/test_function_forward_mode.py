@@ -7,7 +7,7 @@ import pytest
 
 import cygrad as cg
 from cygrad import func
-from cygrad.autograd import Function, forward_ad
+from cygrad.autograd import Function, forward_ad, gradcheck, gradgradcheck
 
 
 def applied(forward, jvp, plain=False):
@@ -159,3 +159,29 @@ def test_func_takes_any_tangent_of_a_view():
 
     with pytest.raises(RuntimeError, match=NOT_IN_PLACE):
         func.jvp(Changed.apply, (cg.ones(2),), (cg.ones(2),))
+
+
+def test_a_function_that_saves_its_result_is_differentiated_forwards_over_backwards():
+    class Exponential(Function):
+        @staticmethod
+        def forward(x):
+            return x.exp()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs, output)
+            ctx.save_for_forward(output)
+
+        @staticmethod
+        def backward(ctx, g):
+            _, y = ctx.saved_tensors
+            return g * y
+
+        @staticmethod
+        def jvp(ctx, t):
+            y, = ctx.saved_tensors
+            return t * y
+
+    x = cg.randn(3, requires_grad=True, dtype=cg.float64)
+    assert gradcheck(Exponential.apply, x, check_forward_ad=True)
+    assert gradgradcheck(Exponential.apply, x, check_fwd_over_rev=True)

@@ -292,12 +292,12 @@ BAD = {
     "sparse input": (
         lambda: gradcheck(lambda x, s: x, (double(1), Sparse()), check_sparse_nnz=True),
         ValueError,
-        "gradcheck expects all tensor inputs are dense, but the 1th is of the sparse type Sparse",
+        "gradcheck expects all tensor inputs are dense, or sparse tensors, but the 1th is of the sparse type Sparse",
     ),
     "SciPy's input": (
         lambda: gradcheck(lambda s, x: x, (scipy_matrix(), double(1)), masked=True),
         ValueError,
-        "gradcheck expects all tensor inputs are dense, but the 0th is of the sparse type csr_array",
+        "gradcheck expects all tensor inputs are dense, or sparse tensors, but the 0th is of the sparse type csr_array",
     ),
     "sparse input, second": (
         lambda: gradgradcheck(lambda x, s: x, (double(1), Sparse()), masked=True),

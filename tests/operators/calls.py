@@ -26,22 +26,37 @@ def callables(owner):
     return {name: thing for name, thing in members.items() if callable(thing) and not isinstance(thing, type)}
 
 
-@functools.cache
 def recorded_calls():
-    """Return (owner, name, arguments, keywords) of the calls that the samples of the rules make, one for each kind of arguments."""
+    """Return (owner, name, arguments, keywords) of the calls that the samples of the rules make, one for each kind of arguments.
+
+    Calls with sparse tensors are left out: these have no memory of all elements, which tests of arguments look at.
+    """
+    return _recorded()[0]
+
+
+def recorded_names():
+    """Return (owner, name) of all calls that the samples make."""
+    return _recorded()[1]
+
+
+@functools.cache
+def _recorded():
     calls, seen, inside = [], set(), []
 
     def recording(owner, name, function):
         def call(*arguments, **keywords):
             kind = (owner, name, tuple(map(type, arguments)), tuple(keywords))
-            if not inside and kind not in seen:
+            is_new = not inside and kind not in seen
+            if is_new:
                 seen.add(kind)
-                calls.append((owner, name, arguments, keywords))
             inside.append(name)
             try:
-                return function(*arguments, **keywords)
+                result = function(*arguments, **keywords)
             finally:
                 inside.pop()
+            if is_new and all(tensor.layout is cg.strided for tensor in tensors_in((arguments, keywords, result))):
+                calls.append((owner, name, arguments, keywords))
+            return result
 
         return call
 
@@ -52,7 +67,7 @@ def recorded_calls():
                 patch.setattr(owner, name, (staticmethod if static else lambda f: f)(recording(owner, name, function)))
         for sample in itertools.chain(*samples.SAMPLES.values(), *samples.PLAIN.values()):
             sample.call(*map(cg.tensor, samples.rule_operands(sample.shapes)))
-    return calls
+    return calls, {(owner, name) for owner, name, *_ in seen}
 
 
 def calls_with_out():
@@ -120,6 +135,8 @@ def tensors_in(value):
 # ----- Where tensors lie -----
 def lies_inside(tensor):
     """Return True if all elements lie in the tensor's memory, and numel is the product of the sizes."""
+    if tensor.layout is not cg.strided:
+        tensor = tensor._values()
     needed = extent_of_strides(tensor.itemsize, tuple(tensor.shape), tensor.stride())
     begin = byte_offset(tensor)
     product = int(np.prod([0] if 0 in tensor.shape else [1, *tensor.shape], dtype=object))

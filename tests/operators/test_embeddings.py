@@ -110,8 +110,6 @@ REFUSED = [
     (lambda: F.embedding(W, W), RuntimeError, "Expected tensor for argument #1 'indices' to have one of the following scalar"),
     (lambda: F.embedding(N, W[0]), RuntimeError, "'weight' must be 2-D"),
     (lambda: F.embedding(N, W, 6), AssertionError, "Padding_idx must be within num_embeddings"),
-    (lambda: F.embedding(N, W, sparse=True), NotImplementedError, "there are no sparse tensors"),
-    (lambda: F.embedding_bag(N, W, cg.tensor([0]), sparse=True), NotImplementedError, "there are no sparse tensors"),
     (lambda: F.embedding_bag(N, W), ValueError, "offsets has to be a 1D Tensor but got None"),
     (lambda: F.embedding_bag(N, W, cg.tensor([[0]])), ValueError, "offsets has to be a 1D Tensor"),
     (lambda: F.embedding_bag(N, W, cg.tensor([1, 2])), RuntimeError, r"offsets\[0\] has to be 0"),

@@ -41,7 +41,7 @@ def takes_tensors(operator):
 def test_every_public_operator_has_a_sample():
     """By its name, by a call inside a sample, or as a form of an operator; random fills and factories have tests of their own."""
     sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE}
-    sampled |= {public.declared_name(place, name) for place, name, *_ in calls.recorded_calls()}
+    sampled |= {public.declared_name(place, name) for place, name in calls.recorded_names()}
     without = {
         name for name, (operator, names) in public_operators().items()
         if not {name, name.removesuffix("_"), name.removesuffix("_copy")} & sampled and not names & sampled

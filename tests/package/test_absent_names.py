@@ -24,7 +24,7 @@ def test_the_limits_name_every_missing_topic(topic):
 
 @pytest.mark.parametrize(("name", "message"), [
     ("Parameter", "cygrad has no layers; write it with operators"), ("optim", "cygrad.optimize gives SciPy's solvers exact gradients"),
-    ("sparse_coo_tensor", "cygrad has no sparse tensors"), ("cudnn_batch_norm", "cygrad has no layers"),
+    ("sparse_bsr_tensor", "cygrad has no layouts of sparse blocks"), ("cudnn_batch_norm", "cygrad has no layers"),
     ("batch_norm", r"; did you mean cygrad.nn.functional.batch_norm\?$"), ("lstsq", r"; did you mean cygrad.linalg.lstsq\?$"),
     ("kl_div", r"; did you mean cygrad.nn.functional.kl_div\?$"),
     ("jit", "cygrad has no compiler"), ("autocast", "cygrad has no mixed precision"),

@@ -30,7 +30,7 @@ LAYERS = (
     ("cygrad", "cygrad.config"),
     ("cygrad.utils",),
     ("cygrad.mpi",),
-    ("cygrad.optimize",),
+    ("cygrad.optimize", "cygrad.sparse"),
     ("cygrad.func",),
     ("cygrad.compiling", "cygrad.checkpoint"),
     ("cygrad.autograd",),

@@ -9,6 +9,9 @@ VECTOR, OFFSETS = cg.tensor([0, 2, 2, 1, 0]), cg.tensor([0, 2, 2])
 REAL = {"complex numbers": "complex numbers have no order"}
 
 SAMPLES = {
+    "rows_with_sparse_gradient": [
+        sample(lambda w: F.embedding(VECTOR, w * 1, sparse=True), (3, 2)),
+    ],
     "with_gradient_times": [     # factors of 1: other ones are made for gradients that are not derivatives of the values
         sample(lambda w: F.embedding(cg.tensor([0, 2]), w, padding_idx=1), (3, 2),
                exempt={"degenerate operands": "AssertionError for a matrix without rows, as in torch"}),

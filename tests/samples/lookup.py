@@ -11,6 +11,7 @@ SAMPLES = {
         sample(lambda x: x._spread_along(0, cg.tensor([0, 0]), ()), (2,)),
         sample(lambda x: x._spread_along(0, cg.tensor(1), (3,)), ()),
     ],
+    "gather_with_sparse_gradient": [sample(lambda x: (x * 1).gather(0, cg.tensor([[2, 0], [2, 1]]), sparse_grad=True), (3, 2))],
     "gather": [
         sample(lambda x: x.gather(0, cg.tensor([[2, 0], [2, 1]])), (3, 2)),
         sample(lambda x: x.gather(1, cg.tensor([[1, 1, 0]])), (3, 2)),

@@ -7,7 +7,7 @@ from cygrad._core.compute.copies cimport empty_in_order
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.launches cimport Launch, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
-from cygrad._core.levels.batches cimport all_examples
+from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes
 from cygrad._core.memory.storage cimport DType, dtype_number
@@ -88,7 +88,7 @@ cdef int check_held(TensorImpl numbers, int dtype) except -1:
     """Refuse a tensor with a number that is refused where it is written by itself; a tensor for one example of many, by any of these."""
     cdef Value value
     if numbers.dtype_nr != dtype:
-        for number in values_of(all_examples(numbers)).ravel().tolist():
+        for number in values_of(innermost(numbers)).ravel().tolist():
             to_value(number, &value)
             number_tensor(&value, dtype)
     return 0

@@ -10,6 +10,8 @@ cdef class Op(Row):
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place)
 
 cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1
+cdef tuple operands_of(Row op, const Value* values)
+cdef dict keywords_of(Row op, const Value* params)
 cdef TensorImpl tensor_of_value(Value* number)
 cdef object explained_error(str name, object error, tuple arguments, dict keywords)
 cdef object with_wrong_operand(Row op, str name, tuple operands, dict keywords, int position)

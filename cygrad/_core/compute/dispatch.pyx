@@ -69,12 +69,13 @@ cdef object observed(Row op, Value* values, const Value* params, TensorImpl targ
     """Compute an operator in a profile, or with a special tensor, or have a class or a mode compute it."""
     cdef Py_ssize_t event = 0
     cdef int k
+    cdef dict keywords
     if profiling_threads:
         event = begin_event(op.name + "_" if in_place else op.name, operands_of(op, values) if observes_operands() else None,
                             next_sequence_nr())
     try:
         if overriding and asks_others(op, values, target):
-            keywords = {op.arguments[op.arity + k]: python_number(&params[k]) for k in range(op.params)}
+            keywords = keywords_of(op, params)
             if target is not None and not in_place:
                 keywords["out"] = target
             result = ask(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
@@ -114,6 +115,11 @@ cdef bint asks_others(Row op, const Value* values, TensorImpl target):
         if values[k].tensor is not NULL and is_asked(<TensorImpl>values[k].tensor):
             return True
     return False
+
+
+cdef dict keywords_of(Row op, const Value* params):
+    """Return the parameters as Python's numbers, by their names."""
+    return {op.arguments[op.arity + k]: python_number(&params[k]) for k in range(op.params)}
 
 
 cdef tuple operands_of(Row op, const Value* values):

@@ -7,7 +7,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.graph.rules cimport record, rule_op, needs_node
-from cygrad._core.graph.tensor cimport TensorImpl, copy_in, offset_of, place_of, refuse_batched, view_in
+from cygrad._core.graph.tensor cimport TensorImpl, copy_in, offset_of, place_of, refuse_front, view_in
 from cygrad._core.memory.sizes cimport multiply_overflows
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_complex, cg_is_complex, cg_is_floating_point, cg_itemsize, cg_real
@@ -25,7 +25,7 @@ def view_as_dtype(TensorImpl input not None, dtype):
     cdef intptr_t old = cg_itemsize[input.dtype_nr], new = cg_itemsize[number], ratio
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    refuse_batched(input, "view(dtype)")
+    refuse_front(input, "view(dtype)")
     purpose = f"to view {dtypes[input.dtype_nr].name} as {dtypes[number].name} (different element sizes)"
     memcpy(sizes, input.sizes, input.ndim * sizeof(intptr_t))
     memcpy(strides, input.strides, input.ndim * sizeof(intptr_t))

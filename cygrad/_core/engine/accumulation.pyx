@@ -7,7 +7,7 @@ from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.engine.hooks cimport refuse_many
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport note_gradient
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, empty_strided, is_unique
+from cygrad._core.graph.tensor cimport CONTIGUOUS, SPARSE, TensorImpl, count_change, empty, empty_strided, is_unique
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, private_examples
 from cygrad._core.levels.observers cimport special_tensors
@@ -121,6 +121,9 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     # A new tensor takes time, in which another thread may be quicker: then again.
     while True:
         old = variable.gradient
+        if old is not None and not create_graph and grad.flags & SPARSE and (old.flags & SPARSE or not is_special(old)):
+            (<object>old).add_(grad)
+            return 0
         if special_tensors() and (is_special(grad) or old is not None and is_special(old)):
             total = (<object>grad).clone() if old is None else sum_of(old, grad, None)
             break

@@ -12,20 +12,20 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cygrad._core.engine.accumulation cimport check_arrival, collect
-from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
+from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks, put
 from cygrad._core.engine.placement cimport run_placement
 from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, pop_ready, prepare_run, push_ready, put_off,
                                       state_of, walk)
 from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
-from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, grads_list, init_node, inherit_destructor, leaf_of
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, RESULT, grads_list, init_node, inherit_destructor, leaf_of
 from cygrad._core.graph.rules cimport EDGE_BITS, RuleNode, skipped_edges
-from cygrad._core.graph.saved cimport set_thread_hooks, thread_hooks
-from cygrad._core.graph.tensor cimport TensorImpl, needs_grad, special_active
+from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
+from cygrad._core.graph.tensor cimport SPARSE, TensorImpl, needs_grad, special_active
 from cygrad._core.graph.tracking cimport track_reachable
-from cygrad._core.levels.batches cimport all_examples
-from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
+from cygrad._core.levels.fronts cimport innermost
+from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads, special_tensors
 from cygrad._core.levels.overrides cimport exchange_overrides_off
 from cygrad._core.programs.pending cimport run_own_program
 
@@ -163,10 +163,19 @@ cdef int check_nan(Node node, PyObject** results) except -1:
     grad_mode()[0] = False
     try:
         for k in range(node.edges):
-            if results[k] is not NULL and (<object>all_examples(<TensorImpl>results[k])).isnan().any():
+            if results[k] is not NULL and (<object>innermost(<TensorImpl>results[k])).isnan().any():
                 raise RuntimeError(f"Function '{(<object>node).name()}' returned nan values in its {k}th output.")
     finally:
         grad_mode()[0] = mode
+    return 0
+
+
+cdef int make_dense(Node node, PyObject** grads) except -1:
+    """Have a node that computes with gradients see no sparse one: leaves, hooks and `grad` do."""
+    cdef int k
+    for k in range(node.outputs):
+        if grads[k] is not NULL and (<TensorImpl>grads[k]).flags & SPARSE:
+            put(&grads[k], (<object><TensorImpl>grads[k]).to_dense())
     return 0
 
 
@@ -237,6 +246,8 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
             call_prehooks(hooks, grads, node.outputs)
         if hooks is not None and hooks.post is not None:
             incoming = tuple(grads_list(grads, node.outputs))       # which also keeps them from being overwritten
+        if special_tensors() and not node.flags & NODE_ACCUMULATES:
+            make_dense(node, grads)
         computes = run.everything or edges == 0 or leads_on(run, node)
         if profiling_threads and computes:
             compute_observed(node, grads, results)
@@ -430,6 +441,14 @@ cdef class FunctionNode(Node):
                 Py_INCREF(<TensorImpl?>parts[k])
                 results[k] = <PyObject*>parts[k]
         return 0
+
+    cdef object saved_value(self, int number):
+        """Return the saved value that is an output, for its tangent: a Function may save its outputs at any places."""
+        cdef SavedTensor saved
+        for saved in self._saved:
+            if saved.is_output and saved.output_nr == number - RESULT:
+                return saved
+        return None
 
     cdef void release(self):
         self._release()

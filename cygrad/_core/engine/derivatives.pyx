@@ -4,15 +4,15 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.history cimport edge, gradient_edge
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_ENDS, Node, leaf_of
 from cygrad._core.graph.rules cimport record, rule_op, needs_node
-from cygrad._core.graph.tensor cimport BATCHED, FRESH, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
-from cygrad._core.levels.batches cimport Batch, all_examples, batch_of, leave
+from cygrad._core.graph.tensor cimport FRESH, FRONT, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
+from cygrad._core.levels.fronts cimport front_of, innermost
 
 
 def fresh(TensorImpl tensor not None):
     """Return a tensor of the same value that gradients are asked for of: a leaf, or a view where the tensor has a history itself."""
     cdef TensorImpl result
-    if tensor.flags & BATCHED:
-        return leave(fresh(batch_of(tensor).inner), (<Batch>tensor.special).level)
+    if tensor.flags & FRONT:
+        return tensor.special.around(fresh(front_of(tensor).inner))
     if needs_node(tensor, None):
         result = view_of(tensor, 0, tensor.ndim, tensor.sizes, tensor.strides)
         record(rule_op("alias"), tensor, None, result, ())
@@ -25,15 +25,15 @@ def fresh(TensorImpl tensor not None):
 
 def retire(TensorImpl leaf not None):
     """Note that no other derivative than its own will ask for the gradient of a tensor that `fresh` has made."""
-    leaf = all_examples(leaf)
+    leaf = innermost(leaf)
     leaf.flags |= RETIRED
 
 
 def without_history(TensorImpl tensor not None):
     """Return a tensor of the same value and tangents that needs no gradient."""
     cdef TensorImpl result
-    if tensor.flags & BATCHED:
-        return leave(without_history(batch_of(tensor).inner), (<Batch>tensor.special).level)
+    if tensor.flags & FRONT:
+        return tensor.special.around(without_history(front_of(tensor).inner))
     result = shallow_copy(tensor)
     inherit_special(result, tensor)
     return result
@@ -47,10 +47,10 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
     cdef Node node, target
     cdef int k, output_nr
     for tensor in own:
-        tensor = all_examples(tensor)
+        tensor = innermost(tensor)
         mine.add(<size_t><PyObject*>tensor)
     for tensor in outputs:
-        node = gradient_edge(all_examples(tensor), &output_nr)
+        node = gradient_edge(innermost(tensor), &output_nr)
         if node is not None:
             unvisited.append(node)
     while unvisited:

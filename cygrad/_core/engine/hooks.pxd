@@ -12,4 +12,5 @@ cdef int call_tensor_hooks(Node node, PyObject** grads) except -1
 cdef int call_prehooks(Hooks hooks, PyObject** grads, int count) except -1
 cdef int call_posthooks(Hooks hooks, PyObject** results, int edges, tuple grads) except -1
 cdef int call_accumulated_hooks(AccumulateGrad node) except -1
+cdef int put(PyObject** reference, object grad) except -1
 cdef int refuse_many(TensorImpl grad) except -1

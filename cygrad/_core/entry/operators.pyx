@@ -10,7 +10,7 @@ from cygrad._core.compute.dispatch cimport Op, elementwise, tensor_of_value, wit
 from cygrad._core.compute.indexing cimport get_item, set_item
 from cygrad._core.compute.reductions cimport is_true
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, refuse_front, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.levels.overrides cimport ask, is_asked
 from cygrad._core.memory.storage cimport dtypes
@@ -212,6 +212,7 @@ cdef class TensorBase(TensorImpl):
         if self.flags & BATCHED:
             raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. Inside of vmap "
                                "a tensor has no values of its own: use cygrad.where() instead of `if`.")
+        refuse_front(self, "bool()")
         if self.count != 1:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
                                "Boolean value of Tensor with more than one value is ambiguous; use any() or all()")

@@ -1,4 +1,4 @@
-"""Operators on special tensors: batches are unfolded first, then tangents are handed on, level by level.
+"""Operators on special tensors: batches are unfolded first, then tangents are handed on, level by level; sparse ones go to their rules.
 
 Elementwise operators come here from `dispatch`, all others are `Operator`s, whose ways with batches and tangents are rows of
 `ops/transforms`. The value at a level of forward mode is computed with that level and all higher ones out of sight (`ceiling`), and so
@@ -6,7 +6,7 @@ is its tangent, which carries its own tangents of lower levels.
 """
 from cpython.object cimport PyObject
 
-from cygrad._core.compute.dispatch cimport elementwise, result_dtype
+from cygrad._core.compute.dispatch cimport elementwise, keywords_of, operands_of, result_dtype
 from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.compute.recording cimport any_needs_grad, in_dtype
 from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, OF_REAL, OF_TANGENT, Row, pack_params
@@ -18,6 +18,7 @@ from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, ne
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.levels.overrides cimport ask, is_asked
+from cygrad._core.levels.sparse cimport any_sparse
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, python_number, to_number
@@ -37,6 +38,8 @@ cdef TensorImpl special_elementwise(Row op, Value* values, const Value* params, 
     cdef TensorImpl before
     cdef Dual dual
     cdef int k
+    if any_sparse([target] if target is not None else []) or any_sparse(tensors_of(operands_of(op, values))):
+        return of_sparse(op, values, params, target, in_place)
     if in_place:
         before = <TensorImpl>(<object>target).clone()       # the graph may save this
         values[0].tensor = <PyObject*>before
@@ -55,6 +58,14 @@ cdef TensorImpl special_elementwise(Row op, Value* values, const Value* params, 
         if dual is not None and (level is None or dual.level.number > level.number):
             level = dual.level
     return dual_elementwise(op, values, params, level)
+
+
+cdef TensorImpl of_sparse(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
+    """Compute an elementwise operator of which an operand or the target is a sparse tensor."""
+    cdef dict keywords = keywords_of(op, params)
+    if target is not None and not in_place:
+        keywords["out"] = target
+    return ask(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
 
 
 cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
@@ -271,6 +282,8 @@ cdef object call_on_special(object op, tuple arguments, dict keywords):
     tensors = tensors_of(arguments)
     if keywords:
         tensors += tensors_of(keywords.values())
+    if any_sparse(tensors):
+        return ask(op, arguments, keywords)
     for tensor in tensors:
         if tensor.flags & BATCHED and (level is None or batch_of(tensor).level.number > level.number):
             level = batch_of(tensor).level

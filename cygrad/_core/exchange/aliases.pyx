@@ -4,7 +4,7 @@ Nothing here copies or records. `strided` takes sizes and strides from outside, 
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, new_instance, new_tensor, place_of, special_active, tensor_type
+from cygrad._core.graph.tensor cimport TensorImpl, new_instance, new_tensor, place_of, refuse_front, special_active, tensor_type
 from cygrad._core.graph.tensor cimport byte_offset as first_byte
 from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.tangents cimport share
@@ -32,11 +32,13 @@ def as_instance(TensorImpl source not None, cls, bint view=False):
 
 def storages(TensorImpl tensor not None):
     """Return the tensor's Storage and the one that owns its memory: the same, but for `.data`."""
+    refuse_front(tensor, "its storage")
     return tensor.storage, owner_of(tensor.storage)
 
 
 def storage_bytes(TensorImpl tensor not None):
     """Return all the memory that a tensor's views may reach, as a uint8 tensor."""
+    refuse_front(tensor, "its storage")
     cdef intptr_t nbytes = tensor.storage.nbytes
     return new_tensor(tensor.storage, 0, UINT8, 1, &nbytes, NULL)
 

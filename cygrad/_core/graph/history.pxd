@@ -32,3 +32,5 @@ cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr)
 cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr)
 cdef tuple geometry_of(TensorImpl base, TensorImpl view)
 cdef object creation_error(TensorImpl view, bint indirect)
+cdef int set_requires_grad(TensorImpl tensor, bint value) except -1
+cdef int check_assigned_gradient(TensorImpl tensor, TensorImpl gradient) except -1

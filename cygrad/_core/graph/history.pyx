@@ -2,15 +2,17 @@
 cimport cython
 from cpython.object cimport PyObject
 
+from cygrad._core.graph.modes cimport is_inference_mode
 from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_ENDS, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
 from cygrad._core.graph.rules cimport record_view
-from cygrad._core.graph.tensor cimport (BATCHED, CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, byte_offset, inherit_special,
-                                        needs_grad, shallow_copy)
+from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD, FRESH,
+                                        FRONT, INFERENCE, REQUIRES_GRAD, RETAINS_GRAD, RETIRED, TENSOR_TRACKED, TensorImpl, VIEW,
+                                        byte_offset, inherit_special, needs_grad, refuse_front, shallow_copy)
 from cygrad._core.graph.tracking cimport track_node, track_reachable, track_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes, visible_version
 from cygrad._core.memory.upward cimport upward
+from cygrad._kernels.drivers.elementwise cimport cg_is_differentiable
 
 import weakref
 
@@ -200,9 +202,9 @@ cdef int move_retained(TensorImpl tensor, Node node, int output_nr) except -1:
 cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
     """Return a tensor with the history it had when it was saved: detach_() may have taken it since, or hooks."""
     cdef TensorImpl copy
-    if tensor.flags & BATCHED:      # all examples have one history
+    if tensor.flags & FRONT:        # the history is behind it: all examples have one
         copy = with_origin((<object>tensor.special).inner, origin, output_nr)
-        return tensor if copy is (<object>tensor.special).inner else (<object>tensor.special).level.leave(copy)
+        return tensor if copy is (<object>tensor.special).inner else (<object>tensor.special).around(copy)
     if origin is None and not tensor.flags & REQUIRES_GRAD:
         return tensor
     if origin is not None and (origin is tensor or origin is tensor.node and output_nr == tensor.output_nr
@@ -260,3 +262,40 @@ cdef object creation_error(TensorImpl view, bint indirect):
     return RuntimeError(text + " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
                         f"moving both the view and the inplace either both inside the {block} block (if you don't want the inplace to be "
                         "tracked) or both outside (if you want the inplace to be tracked).")
+
+
+# ----- Assigned attributes -----
+cdef int set_requires_grad(TensorImpl tensor, bint value) except -1:
+    """Set `requires_grad`; RuntimeError for a value that a tensor cannot have."""
+    refuse_front(tensor, "setting requires_grad")
+    refresh(tensor)
+    if not value and tensor.node is not None:
+        raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                           "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+    if value and not cg_is_differentiable[tensor.dtype_nr]:
+        raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[tensor.dtype_nr]!r}; "
+                           "convert it first, e.g. with .float()")
+    if value and tensor.flags & INFERENCE and not is_inference_mode():
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if not value and tensor.flags & (FRESH | RETIRED) == FRESH:
+        raise RuntimeError("You are attempting to call Tensor.requires_grad_() inside of a function being transformed by a functorch "
+                           "transform: its derivative with respect to this tensor would be lost. Use tensor.detach().")
+    if value:
+        tensor.flags |= REQUIRES_GRAD
+    else:
+        tensor.flags &= ~<unsigned>REQUIRES_GRAD
+    return 0
+
+
+cdef int check_assigned_gradient(TensorImpl tensor, TensorImpl gradient) except -1:
+    """Refuse a value of `grad` that is no gradient of a tensor."""
+    if gradient is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if gradient.dtype_nr != tensor.dtype_nr:
+        raise RuntimeError(f"attempting to assign a gradient with dtype '{dtypes[gradient.dtype_nr].name}' to a tensor with grad_dtype "
+                           f"'{dtypes[tensor.dtype_nr].name}'. The gradient must match the tensor's dtype: convert it with .to()")
+    if sizes_tuple(gradient.ndim, gradient.sizes) != sizes_tuple(tensor.ndim, tensor.sizes):
+        raise RuntimeError(f"attempting to assign a gradient of size '{list(sizes_tuple(gradient.ndim, gradient.sizes))}' to a tensor "
+                           f"of size '{list(sizes_tuple(tensor.ndim, tensor.sizes))}'. Please ensure that the gradient and the tensor are "
+                           "the same size")
+    return 0

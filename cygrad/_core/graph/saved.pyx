@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cygrad._core.graph.history cimport refresh, with_origin, with_own_history
 from cygrad._core.graph.modes cimport grad_mode, is_inference_suspended
 from cygrad._core.graph.node cimport LEAF, NODE_ACCUMULATES, Node
-from cygrad._core.graph.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, special_active
+from cygrad._core.graph.tensor cimport FRONT, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, special_active
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes, version_of, visible_version
@@ -229,7 +229,7 @@ cdef SavedTensor saved_tensor(TensorImpl tensor, bint is_output):
     cdef unsigned long long version = version_of(tensor.storage)
     cdef TensorImpl owner = tensor      # of the history
     check_savable(tensor)
-    while owner.flags & BATCHED:
+    while owner.flags & FRONT:
         owner = (<object>owner.special).inner
     refresh(owner)
     if is_output:
@@ -284,7 +284,7 @@ cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker
 cdef int check_attached(TensorImpl tensor, object origin, int output_nr) except -1:
     """Refuse a saved operand that had a history and lost it since; `origin` is the node, or the leaf, that its gradient goes to."""
     if (tensor.node is not None or origin is None or output_nr == LEAF or (<Node>origin).flags & NODE_ACCUMULATES
-            or tensor.flags & BATCHED):
+            or tensor.flags & FRONT):
         return 0
     raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please "
                        "use out-of-place `.detach()` instead")

@@ -31,7 +31,9 @@ cdef enum:
     CREATED = 256 | 512 | 1024 | 2048
     DUAL = 4096                     # `special` is a Dual: it has a tangent
     BATCHED = 8192                  # `special` is a Batch: one of many examples, of which vmap computes all at once
-    SPECIAL = DUAL | BATCHED
+    SPARSE = 262144                 # `special` is a Sparse: the values at some places, all others are 0
+    FRONT = BATCHED | SPARSE        # no elements of its own: `special.inner` has them
+    SPECIAL = DUAL | FRONT
     FRESH = 16384                   # a leaf that stands for an argument of a function that is differentiated
     RETIRED = 32768                 # such a leaf after the call: its gradient is not needed any more
     SHARES_TANGENTS = 65536         # a view that took on the tangents of its base: its own are views of those
@@ -57,7 +59,7 @@ cdef class TensorImpl:
     cdef TensorImpl base            # of a view, else None
     cdef ManyDims many_dims         # of more than eight dims, else None
     cdef object extra               # hooks of a leaf, or None
-    cdef object special             # its Dual or Batch (levels.pxd), or None
+    cdef object special             # its Dual, Batch or Sparse (`levels`), or None
     cdef void* accumulator          # weak: the AccumulateGrad clears it when it dies
     cdef object __weakref__
     cdef unsigned long long view_version    # of the memory when a view got its node
@@ -131,4 +133,4 @@ cdef bint is_unique(PyObject* object) noexcept
 cdef bint has_own_memory(TensorImpl tensor) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
 cdef void track(TensorImpl tensor)
-cdef int refuse_batched(TensorImpl tensor, str call) except -1
+cdef int refuse_front(TensorImpl tensor, str call) except -1

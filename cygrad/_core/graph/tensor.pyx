@@ -5,7 +5,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
-from cygrad._core.graph.history cimport gradient_edge, refresh
+from cygrad._core.graph.history cimport check_assigned_gradient, gradient_edge, refresh, set_requires_grad
 from cygrad._core.graph.modes cimport cg_overrides_off, grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of
 from cygrad._core.graph.notes cimport note_gradient
@@ -191,7 +191,7 @@ cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr
 cdef TensorImpl view_in(TensorImpl base, intptr_t offset, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a view whose strides count elements of a dtype: of complex numbers, or of their parts."""
     cdef TensorImpl view = <TensorImpl>cg_new_tensor(tensor_type, no_arguments)
-    refuse_batched(base, "a view of the memory")
+    refuse_front(base, "a view of the memory")
     set_memory(view, base.storage, byte_offset(base) + offset * cg_itemsize[base.dtype_nr], dtype, ndim, shape, strides)
     if not lies_inside(view.storage.data, view.storage.nbytes, view.unsettled, cg_itemsize[view.dtype_nr], ndim, view.sizes, view.strides):
         if view.count:
@@ -275,11 +275,13 @@ cdef void track(TensorImpl tensor):
     track_reachable(tensor)
 
 
-cdef int refuse_batched(TensorImpl tensor, str call) except -1:
-    """Refuse attributes that one example of many, inside of vmap, does not have."""
+cdef int refuse_front(TensorImpl tensor, str call) except -1:
+    """Refuse attributes that need elements: one example of many, inside of vmap, has none of its own, nor has a sparse tensor."""
     if tensor.flags & BATCHED:
         raise RuntimeError(f"vmap: {call} under vmap transform is not allowed: the tensor stands for one of many examples. Use func.grad() "
                            "or autograd.grad() for gradients, and do the rest outside of vmap.")
+    if tensor.flags & SPARSE:
+        raise RuntimeError(f"{call} is not possible for a sparse tensor, which has no memory with all elements: use to_dense()")
     return 0
 
 
@@ -339,6 +341,8 @@ cdef class TensorImpl:
     def stride(self, dim=None):
         """Return the strides in elements, or the stride of one dim."""
         cdef intptr_t number
+        if self.flags & SPARSE:
+            raise RuntimeError("sparse tensors do not have strides")
         if dim is None:
             return sizes_tuple(self.ndim, self.strides)
         number = integer(dim, "dim")
@@ -350,7 +354,7 @@ cdef class TensorImpl:
 
     def data_ptr(self):
         """Return the address of the first element."""
-        refuse_batched(self, "data_ptr()")
+        refuse_front(self, "data_ptr()")
         expose(self.storage)
         if noted:
             note_look("its address was asked for")
@@ -383,7 +387,7 @@ cdef class TensorImpl:
         cdef Py_ssize_t* strides
         if product_of_scipy(sys._getframe()) is not None:
             raise BufferError("SciPy leaves the product of a sparse matrix and a tensor to the tensor, and needs no buffer")
-        refuse_batched(self, "the buffer protocol")
+        refuse_front(self, "the buffer protocol")
         if special_active:
             upward.refuse_special(self, "the buffer protocol", BufferError)
         if needs_grad(self):
@@ -417,34 +421,21 @@ cdef class TensorImpl:
     @property
     def requires_grad(self):
         """Whether operations on this tensor are recorded."""
-        return self.special.inner.requires_grad if self.flags & BATCHED else needs_grad(self)
+        return self.special.inner.requires_grad if self.flags & FRONT else needs_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
-        refuse_batched(self, "setting requires_grad")
-        refresh(self)
-        if not value and self.node is not None:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                               "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
-        if value and not cg_is_differentiable[self.dtype_nr]:
-            raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
-                               "convert it first, e.g. with .float()")
-        if value and self.flags & INFERENCE and not is_inference_mode():
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        if not value and self.flags & (FRESH | RETIRED) == FRESH:
-            raise RuntimeError("You are attempting to call Tensor.requires_grad_() inside of a function being transformed by a functorch "
-                               "transform: its derivative with respect to this tensor would be lost. Use tensor.detach().")
-        if value:
-            self.flags |= REQUIRES_GRAD
+        if self.flags & SPARSE:
+            self.special.inner.requires_grad = value
         else:
-            self.flags &= ~<unsigned>REQUIRES_GRAD
+            set_requires_grad(self, value)
 
     @property
     def is_leaf(self):
         """Whether the tensor was made by the user, not by a recorded operation."""
-        if self.flags & BATCHED:
+        if self.flags & FRONT:
             return self.special.inner.is_leaf
         refresh(self)
         return self.node is None or self.node.flags & NODE_ACCUMULATES != 0
@@ -452,7 +443,7 @@ cdef class TensorImpl:
     @property
     def grad_fn(self):
         """The node of the graph that made this tensor, or None."""
-        if self.flags & BATCHED:
+        if self.flags & FRONT:
             return self.special.inner.grad_fn
         refresh(self)
         return None if self.node is None or self.node.flags & NODE_ACCUMULATES else self.node
@@ -460,6 +451,9 @@ cdef class TensorImpl:
     @property
     def grad(self):
         """The accumulated gradient, or None."""
+        if self.flags & SPARSE:
+            gradient = self.special.inner.grad
+            return None if gradient is None else self.special.around(gradient)
         if noted:
             note_gradient(self)
         if self.gradient is None and self.node is not None and not self.flags & RETAINS_GRAD:
@@ -471,7 +465,10 @@ cdef class TensorImpl:
     @grad.setter
     def grad(self, value):
         cdef TensorImpl gradient
-        refuse_batched(self, "setting .grad")
+        if self.flags & SPARSE:
+            self.special.inner.grad = None if value is None else self.special.pattern.values_at(value)
+            return
+        refuse_front(self, "setting .grad")
         if noted:
             note_gradient(self)
         if value is None:
@@ -480,15 +477,7 @@ cdef class TensorImpl:
         if not isinstance(value, TensorImpl):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
         gradient = value
-        if gradient is self:
-            raise RuntimeError("can't assign Variable as its own grad")
-        if gradient.dtype_nr != self.dtype_nr:
-            raise RuntimeError(f"attempting to assign a gradient with dtype '{dtypes[gradient.dtype_nr].name}' to a tensor with grad_dtype "
-                               f"'{dtypes[self.dtype_nr].name}'. The gradient must match the tensor's dtype: convert it with .to()")
-        if sizes_tuple(gradient.ndim, gradient.sizes) != sizes_tuple(self.ndim, self.sizes):
-            raise RuntimeError(f"attempting to assign a gradient of size '{list(sizes_tuple(gradient.ndim, gradient.sizes))}' to a tensor "
-                               f"of size '{list(sizes_tuple(self.ndim, self.sizes))}'. Please ensure that the gradient and the tensor are "
-                               "the same size")
+        check_assigned_gradient(self, gradient)
         self.gradient = gradient
         if gradient.node is not None:
             track_reachable(self)
@@ -502,12 +491,14 @@ cdef class TensorImpl:
     @property
     def retains_grad(self):
         """Whether a non-leaf keeps its gradient."""
-        return bool(self.flags & RETAINS_GRAD)
+        return self.special.inner.retains_grad if self.flags & SPARSE else bool(self.flags & RETAINS_GRAD)
 
     def retain_grad(self):
         """Keep the gradient of this non-leaf in `.grad`; a leaf does so anyway."""
         cdef int output_nr
-        refuse_batched(self, "retain_grad()")
+        if self.flags & SPARSE:
+            return self.special.inner.retain_grad()
+        refuse_front(self, "retain_grad()")
         refresh(self)
         if not needs_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
@@ -517,14 +508,14 @@ cdef class TensorImpl:
 
     def _forget_history(self):
         """Make this tensor a leaf that needs no gradient and has no tangent."""
-        refuse_batched(self, "detach_()")
+        refuse_front(self, "detach_()")
         self.node, self.output_nr, self.special = None, 0, None
         self.flags &= ~<unsigned>(REQUIRES_GRAD | RETAINS_GRAD | DUAL)
 
     def _hooks(self):
         """Return the hooks that a hook on this tensor's gradient belongs to, and the output number under which."""
         cdef int output_nr
-        refuse_batched(self, "a hook")
+        refuse_front(self, "a hook")
         refresh(self)
         if not needs_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -551,6 +542,8 @@ cdef class TensorImpl:
     @property
     def _version(self):
         """How often the memory was changed in place."""
+        if self.flags & SPARSE:
+            return self.special.inner._version
         if self.flags & INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
         note_look("its version was asked for")
@@ -581,7 +574,9 @@ cdef class TensorImpl:
     @property
     def data(self):
         """The same memory without history and with a version counter of its own."""
-        refuse_batched(self, "accessing `data`")
+        if self.flags & SPARSE:
+            return self.special.around(self.special.inner.data)
+        refuse_front(self, "accessing `data`")
         cdef TensorImpl alias = new_tensor(borrow(self.storage), byte_offset(self), self.dtype_nr, self.ndim, self.sizes, self.strides)
         stay_inference(alias, self)
         return new_instance(type(self), alias, False) if self.flags & OVERRIDES and not cg_overrides_off else alias
@@ -590,8 +585,8 @@ cdef class TensorImpl:
     def data(self, value):
         if not isinstance(value, TensorImpl):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        refuse_batched(self, "mutating directly with `.data`")
-        refuse_batched(value, "mutating directly with `.data`")
+        refuse_front(self, "mutating directly with `.data`")
+        refuse_front(value, "mutating directly with `.data`")
         if special_active:
             upward.refuse_special(self, "an assignment to `.data`")
         if not cg_is_differentiable[(<TensorImpl>value).dtype_nr] and needs_grad(self):

@@ -6,16 +6,15 @@ differentiates all examples at once. Needs the GIL.
 from cpython.object cimport PyObject
 
 from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.levels.fronts cimport Front
 from cygrad._core.levels.level cimport Level
 
-cdef class Batch:
+cdef class Batch(Front):
     cdef readonly Level level
-    cdef readonly TensorImpl inner
 
 cdef bint is_special(TensorImpl tensor) except -1
 cdef Batch batch_of(TensorImpl tensor)
 cdef list levels_of_batch(TensorImpl tensor)
-cdef TensorImpl all_examples(TensorImpl tensor)
 cdef Batch kernel_batch(TensorImpl tensor)
 cdef TensorImpl private_examples(PyObject* object)
 cdef TensorImpl enter(TensorImpl tensor, Level level)

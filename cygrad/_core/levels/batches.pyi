@@ -1,11 +1,12 @@
 from typing import Any, final
 
+from cygrad._core.levels.fronts import Front
 from cygrad._core.levels.level import Level
 
 @final
-class Batch:
+class Batch(Front):
     level: Level
-    inner: Any
+    def around(self, inner: Any) -> Any: ...
 
 def batched_level(tensor: object) -> Level | None: ...
 def refuse_special(tensor: Any, call: str, error: type[Exception] = ...) -> None: ...

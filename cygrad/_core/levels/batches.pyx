@@ -4,8 +4,9 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
-from cygrad._core.graph.tensor cimport (BATCHED, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, byte_offset, new_tensor, refuse_batched,
-                                        special_active, view_of)
+from cygrad._core.graph.tensor cimport (BATCHED, FRESH, FRONT, RETIRED, SPECIAL, TensorImpl, VIEW, byte_offset, new_tensor, refuse_front,
+                                        view_of)
+from cygrad._core.levels.fronts cimport Front
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors as tensors_may_be_special
 from cygrad._core.levels.tangents cimport Dual, add_tangent, refuse_lost_tangent, tangent_at, visible, visible_dual
@@ -20,16 +21,13 @@ cdef RuleOp ENTER = rule_op("enter", ("level",))
 
 
 @cython.final
-cdef class Batch:
+@cython.binding(False)
+cdef class Batch(Front):
     """All examples that a batched tensor is one of."""
 
-    def __cinit__(self):
-        global special_active
-        special_active += 1     # a batch that outlives its level is refused, so operators have to look
-
-    def __dealloc__(self):
-        global special_active
-        special_active -= 1
+    def around(self, TensorImpl inner not None):
+        """Return the tensor that stands for one of other examples of the same level."""
+        return leave(inner, self.level)
 
 
 cdef Batch batch_of(TensorImpl tensor):
@@ -39,13 +37,6 @@ cdef Batch batch_of(TensorImpl tensor):
         raise RuntimeError("vmap: a tensor that belongs to a call of vmap was used after that had returned. Return it from the function "
                            "given to vmap instead of keeping it by other means.")
     return batch
-
-
-cdef TensorImpl all_examples(TensorImpl tensor):
-    """Return the tensor that holds the elements, the history and the tangents of a batched tensor; any other as it is."""
-    while tensor.flags & BATCHED:
-        tensor = (<Batch>tensor.special).inner
-    return tensor
 
 
 cdef Batch kernel_batch(TensorImpl tensor):
@@ -71,7 +62,7 @@ cdef bint is_special(TensorImpl tensor) except -1:
     """Say whether operators on a tensor go another way in this thread now."""
     if not tensor.flags & (SPECIAL | VIEW):
         return False
-    return tensor.flags & BATCHED != 0 or visible_dual(tensor) is not None
+    return tensor.flags & FRONT != 0 or visible_dual(tensor) is not None
 
 
 cdef TensorImpl wrapped(TensorImpl inner, Level level):
@@ -147,7 +138,7 @@ cdef list levels_of_batch(TensorImpl tensor):
 
 def refuse_special(TensorImpl tensor not None, str call, error=RuntimeError):
     """Refuse to give away the values of a tensor without its tangent or derivative, or the values of one of many examples."""
-    refuse_batched(tensor, call)
+    refuse_front(tensor, call)
     refuse_lost_tangent(tensor, call, error)
     if tensor.flags & (FRESH | RETIRED) == FRESH:
         raise error(f"Can't call {call} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "

@@ -6,9 +6,10 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.rules cimport record, rule_op, needs_node
 from cygrad._core.graph.saved cimport SavedTensor
-from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, SHARES_TANGENTS, TensorImpl, VIEW, byte_offset,
+from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRONT, SHARES_TANGENTS, TensorImpl, VIEW, byte_offset,
                                         inherit_special, needs_grad, place_of, shallow_copy, special_active, view_of)
-from cygrad._core.levels.batches cimport Batch, batch_of, enter, leave, levels_of_batch
+from cygrad._core.levels.batches cimport Batch, enter, levels_of_batch
+from cygrad._core.levels.fronts cimport Front, front_of
 from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
@@ -77,8 +78,8 @@ cdef tuple layout_of(TensorImpl tensor):
 
 
 cdef int share(TensorImpl view, TensorImpl source) except -1:
-    """Have another tensor over the memory of `source` share its Dual or Batch."""
-    cdef Dual dual = None if source.flags & BATCHED else tangents_of(source)
+    """Have another tensor over the memory of `source` share its Dual, or be the same front."""
+    cdef Dual dual = None if source.flags & FRONT else tangents_of(source)
     if dual is not None and dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]:
         return 0        # constant for a backward
     while dual is not None:
@@ -95,7 +96,7 @@ upward.share = <share_function>share
 cdef Dual tangents_of(TensorImpl tensor):
     """Return the tangents of a tensor; a view made before its base had any takes on the base's."""
     cdef TensorImpl base = tensor.base
-    if tensor.flags & BATCHED:
+    if tensor.flags & FRONT:
         return None
     if (tensor.flags & VIEW and base.flags & DUAL and tensor.storage is base.storage
             and (not tensor.flags & DUAL or tensor.special is not None and not has_active(<Dual>tensor.special))
@@ -119,9 +120,9 @@ cdef bint is_private(PyObject* tensor, Py_ssize_t tensors=1) noexcept:
     """Say whether the caller's reference to a tensor is the only way to it and to its memory, which `tensors` objects hold."""
     if Py_REFCNT(tensor) != 1 or not (<TensorImpl>tensor).storage.padded:
         return False
-    if (<TensorImpl>tensor).flags & BATCHED:
+    if (<TensorImpl>tensor).flags & FRONT:
         return (Py_REFCNT(<PyObject*>(<TensorImpl>tensor).special) == 1
-                and is_private(<PyObject*>(<Batch>(<TensorImpl>tensor).special).inner, tensors + 1))
+                and is_private(<PyObject*>(<Front>(<TensorImpl>tensor).special).inner, tensors + 1))
     if (<TensorImpl>tensor).base is not None:
         tensors += 1
         if Py_REFCNT(<PyObject*>(<TensorImpl>tensor).base) != 1:
@@ -269,12 +270,10 @@ def without_overlap(TensorImpl tensor not None):
 
 def tangent_of(TensorImpl tensor not None, Level level not None):
     """Return the tangent of a tensor at a level, or None."""
-    cdef Batch batch
     cdef TensorImpl tangent
-    if tensor.flags & BATCHED:
-        batch = batch_of(tensor)
-        tangent = tangent_of(batch.inner, level)
-        return None if tangent is None else leave(tangent, batch.level)
+    if tensor.flags & FRONT:
+        tangent = tangent_of(front_of(tensor).inner, level)
+        return None if tangent is None else tensor.special.around(tangent)
     return tangent_at(tensor, level)
 
 
@@ -326,9 +325,9 @@ def without_tangent(TensorImpl tensor not None, Level level not None):
     """Return the tensor as lower levels see it: the same memory and history, without the tangents from a level on."""
     cdef TensorImpl copy
     cdef Dual dual
-    if tensor.flags & BATCHED:
-        copy = without_tangent(batch_of(tensor).inner, level)
-        return tensor if copy is batch_of(tensor).inner else leave(copy, batch_of(tensor).level)
+    if tensor.flags & FRONT:
+        copy = without_tangent(front_of(tensor).inner, level)
+        return tensor if copy is front_of(tensor).inner else tensor.special.around(copy)
     dual = tangents_of(tensor)
     if dual is None or dual.level.number < level.number:
         return tensor

@@ -8,13 +8,17 @@ class MemoryFormat:
     order: tuple[int, ...] | None
 
 @final
-class Layout: ...
+class Layout:
+    name: str
 
 contiguous_format: MemoryFormat
 preserve_format: MemoryFormat
 channels_last: MemoryFormat
 channels_last_3d: MemoryFormat
 strided: Layout
+sparse_coo: Layout
+sparse_csr: Layout
+sparse_csc: Layout
 
 def memory_format_named(name: str) -> MemoryFormat: ...
 def layout_named(name: str) -> Layout: ...

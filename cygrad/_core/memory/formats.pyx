@@ -1,4 +1,4 @@
-"""Memory formats, which are orders of dims; and layouts, of which there is one (see formats.pxd)."""
+"""Memory formats, which are orders of dims; and layouts, which say whether all elements are in memory (see formats.pxd)."""
 cimport cython
 from libc.stdint cimport intptr_t
 
@@ -23,13 +23,14 @@ cdef class MemoryFormat:
 @cython.final
 @cython.binding(False)
 cdef class Layout:
-    """The way in which a tensor keeps its elements: `cygrad.strided`, the only one, has all of them in memory."""
+    """How a tensor has its elements: all in memory (`cygrad.strided`), or the values at some places (the others)."""
+    cdef readonly str name
 
     def __repr__(self):
-        return "cygrad.strided"
+        return f"cygrad.{self.name}"
 
     def __reduce__(self):
-        return layout_named, ("strided",)
+        return layout_named, (self.name,)
 
 
 cdef MemoryFormat new_format(str name, tuple order):
@@ -38,12 +39,19 @@ cdef MemoryFormat new_format(str name, tuple order):
     return memory_format
 
 
+cdef Layout new_layout(str name):
+    cdef Layout layout = Layout.__new__(Layout)
+    layout.name = name
+    return layout
+
+
 contiguous_format = new_format("contiguous_format", None)
 preserve_format = new_format("preserve_format", None)
 channels_last = new_format("channels_last", (0, 2, 3, 1))
 channels_last_3d = new_format("channels_last_3d", (0, 2, 3, 4, 1))
-strided = Layout.__new__(Layout)
+strided, sparse_coo, sparse_csr, sparse_csc = map(new_layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc"))
 cdef dict formats = {(<MemoryFormat>each).name: each for each in (contiguous_format, preserve_format, channels_last, channels_last_3d)}
+cdef dict layouts = {(<Layout>each).name: each for each in (strided, sparse_coo, sparse_csr, sparse_csc)}
 cg_refuse_new(MemoryFormat)
 cg_refuse_new(Layout)
 
@@ -57,16 +65,19 @@ def memory_format_named(str name not None):
 
 def layout_named(str name not None):
     """Return the layout of a name: pickles call it."""
-    if name != "strided":
-        raise ValueError(f"there is no layout {name!r}; the only one is strided")
-    return strided
+    if name not in layouts:
+        raise ValueError(f"there is no layout {name!r}; choose one of {', '.join(layouts)}")
+    return layouts[name]
 
 
 def check_layout(str function, layout):
-    """Refuse values that are no layout; None stands for the only one."""
-    if layout is not None and layout is not strided:
-        raise TypeError(f"{function}(): argument 'layout' must be cygrad.layout, not {type(layout).__name__}; the only layout is "
-                        "cygrad.strided")
+    """Refuse another layout than strided, for which None stands."""
+    if layout is None or layout is strided:
+        return
+    if isinstance(layout, Layout):
+        raise NotImplementedError(f"{function}() makes tensors of the layout {strided!r}, not {layout!r}: convert the result, by "
+                                  "to_sparse()")
+    raise TypeError(f"{function}(): argument 'layout' must be cygrad.layout, not {type(layout).__name__}")
 
 
 cdef tuple known_order(str function, object memory_format):

@@ -26,7 +26,7 @@ cdef class Upward:
     cdef public object functions        # compute.rows <- cygrad.operators.elementwise: operators that formulas call, by name
     cdef public object explain          # compute.dispatch <- cygrad.operators.elementwise: the argument that an error comes of
     cdef public object declaration_of   # entry.special <- cygrad.tensor: the declaration of an operator of the core, by name
-    cdef public object override         # levels.overrides <- cygrad.tensor: the answer of a class that overrides, or NotImplemented
+    cdef public object override         # levels.overrides <- cygrad.tensor: the answer of a class that overrides, or of a rule of `_sparse`
     cdef public object forward_rules    # entry.special <- cygrad.autograd.tangents: rules of forward mode that declarations name
 
 cdef Upward upward

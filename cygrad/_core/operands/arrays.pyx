@@ -3,7 +3,7 @@ cimport cython
 cimport numpy
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, export_address, new_tensor
+from cygrad._core.graph.tensor cimport BATCHED, SPARSE, TensorImpl, export_address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of, cg_real
@@ -92,6 +92,8 @@ cdef object array_as(TensorImpl tensor, int type):
         raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item(), .tolist() "
                            "or .numpy(): inside of vmap a tensor has no values of its own. Use cygrad.where() for control flow, or compute "
                            "such things outside of vmap.")
+    if tensor.flags & SPARSE:
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
     for d in range(tensor.ndim):
         shape[d], strides[d] = tensor.sizes[d], tensor.strides[d] * cg_itemsize[tensor.dtype_nr]
     export = Export.__new__(Export)
@@ -227,7 +229,7 @@ cpdef bint is_sparse(object value):
 cpdef object refuse_sparse(object value):
     """Refuse a sparse matrix of SciPy's, which NumPy would take for an object, or a sequence of rows."""
     if is_sparse(value):
-        raise TypeError(f"a {type(value).__name__} is no operand: there are no sparse tensors. Give its toarray(), or multiply by @: "
+        raise TypeError(f"a {type(value).__name__} is no operand. Give its toarray(), sparse.from_scipy() of it, or multiply by @: "
                         "A @ t and t @ A are tensors")
 
 

@@ -70,8 +70,8 @@ def gradcheck(
         check_backward_ad: whether to check backward.
         fast_mode: whether to compare along one random direction instead of the whole Jacobians: two calls of `func` for each
             input instead of two for each element. A failed check is repeated with the Jacobians to show them.
-        check_sparse_nnz, masked: both ask for the gradients of sparse tensors at their stored elements only, the former in
-            torch 1.8. There are no sparse tensors here: they change nothing, and a sparse input is refused.
+        check_sparse_nnz, masked: whether inputs may be sparse tensors, whose gradients are checked at their values, the only elements
+            that have one; the former is the name in torch 1.8. Of dense inputs they change nothing.
 
     Returns:
         True, or False where the check failed and `raise_exception` is False.
@@ -79,7 +79,7 @@ def gradcheck(
     Raises:
         GradcheckError: the check failed. Its message numbers inputs and outputs without those that require no gradient; where
             that makes a difference, a note has their positions.
-        ValueError: no input requires a gradient, or an input or a result is sparse.
+        ValueError: no input requires a gradient, a result is sparse, or an input is sparse and no tensor.
         RuntimeError: an input is read-only, or some of its elements share memory.
         AttributeError: a result of `func` is not a tensor.
         AssertionError: two arguments contradict each other, or the shape or dtype of a result changes when inputs are moved.
@@ -92,7 +92,7 @@ def gradcheck(
         >>> cygrad.autograd.gradcheck(lambda x: x * x.detach(), x, raise_exception=False)
         False
     """
-    from cygrad.autograd.gradcheck.case import Case, Settings, as_tuple, check_inputs
+    from cygrad.autograd.gradcheck.case import Case, Settings, as_tuple, check_inputs, check_sparse_inputs, on_values
     from cygrad.autograd.gradcheck.errors import GradcheckError
 
     if not (check_forward_ad or check_backward_ad):
@@ -104,7 +104,15 @@ def gradcheck(
     if check_sparse_nnz and masked is False:
         raise ValueError("Expected specified check_sparse_nnz (=True) to be equal to masked (=False): give one of them")
     arguments = as_tuple(inputs)
-    check_inputs(arguments, check_sparse_nnz or bool(masked))
+    is_masked = check_sparse_nnz or bool(masked)
+    try:
+        check_sparse_inputs(arguments, is_masked)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    func, arguments = on_values(func, arguments)
+    check_inputs(arguments)
     settings = Settings(
         eps=eps,
         atol=atol,
@@ -192,7 +200,7 @@ def gradgradcheck(
         >>> cygrad.autograd.gradgradcheck(cygrad.exp, x)
         True
     """
-    from cygrad.autograd.gradcheck.case import as_tuple, positions_of_differentiable, tensors_of
+    from cygrad.autograd.gradcheck.case import as_tuple, check_sparse_inputs, on_values, positions_of_differentiable, tensors_of
     from cygrad.autograd.gradcheck.directions import random_weights
 
     if not (check_fwd_over_rev or check_rev_over_rev):
@@ -202,6 +210,9 @@ def gradgradcheck(
     if check_batched_grad and not check_rev_over_rev:
         raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
     arguments = as_tuple(inputs)
+    if masked:
+        check_sparse_inputs(arguments, masked)
+        func, arguments = on_values(func, arguments)
     if grad_outputs is None:
         results = tensors_of(func(*arguments))
         weights = random_weights([results[position] for position in positions_of_differentiable(results)], gen_non_contig_grad_outputs)

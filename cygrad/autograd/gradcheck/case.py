@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cygrad._core.levels.sparse import sparse_part
+from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.tensor import Tensor
 
 
@@ -84,6 +86,18 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
+def on_values(func: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return a function of the values of sparse arguments, and these: their gradients are checked where there are values."""
+    fronts = tuple(map(sparse_part, arguments))
+    if not any(fronts):
+        return func, arguments
+
+    def of_values(*values: Any) -> Any:
+        return func(*(value if front is None else front.around(value) for front, value in zip(fronts, values, strict=True)))
+
+    return of_values, tuple(argument if front is None else front.inner for front, argument in zip(fronts, arguments, strict=True))
+
+
 def tensors_of(returned: Any) -> tuple[Tensor, ...]:
     """Return a function's results as a tuple of tensors."""
     results = as_tuple(returned)
@@ -105,13 +119,21 @@ def memory_of(tensor: Tensor) -> np.ndarray:
     return tensor.detach().numpy()
 
 
-def check_inputs(arguments: Sequence[Any], sparse: bool) -> None:
-    """Refuse arguments that cannot be checked, and warn of those that are not precise enough; `sparse`: masked= was given."""
+def check_sparse_inputs(arguments: Sequence[Any], masked: bool) -> None:
+    """Refuse sparse tensors if they are not to be checked at their values, and sparse objects that are no tensors if they are."""
     for position, argument in enumerate(arguments):
-        if sparse and _is_sparse(argument):
-            raise ValueError(f"gradcheck expects all tensor inputs are dense, but the {position}th is of the sparse type "
-                             f"{type(argument).__name__}: there are no sparse tensors here. Pass its stored values as a tensor and put "
-                             "them in their places in the function.")
+        is_tensor = isinstance(argument, Tensor)
+        if masked and _is_sparse(argument) and not is_tensor:
+            raise ValueError(f"gradcheck expects all tensor inputs are dense, or sparse tensors, but the {position}th is of the sparse "
+                             f"type {type(argument).__name__}: sparse.from_scipy() makes a tensor of a matrix of SciPy's.")
+        if not masked and is_tensor and sparse_part(argument) is not None:
+            raise GradcheckError("gradcheck expects all tensor inputs are dense when check_sparse_nnz is set to False. A sparse tensor, "
+                                 f"such as the {position}th input, has gradients at its values only: give masked=True.")
+
+
+def check_inputs(arguments: Sequence[Any]) -> None:
+    """Refuse arguments that cannot be checked, and warn of those that are not precise enough."""
+    for position, argument in enumerate(arguments):
         if not (isinstance(argument, Tensor) and argument.requires_grad):
             continue
         memory = memory_of(argument)
@@ -132,7 +154,9 @@ def check_inputs(arguments: Sequence[Any], sparse: bool) -> None:
 
 
 def _is_sparse(value: Any) -> bool:
-    """Say whether a value is sparse: of SciPy, or a tensor of another library."""
+    """Say whether a value is sparse: a tensor here or of another library, or a matrix of SciPy's."""
+    if isinstance(value, Tensor):
+        return sparse_part(value) is not None
     return type(value).__module__.startswith("scipy.sparse") or bool(getattr(value, "is_sparse", False))
 
 

@@ -298,7 +298,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.distances":
         "_pull _euclidean_dist _products_of_pairs _pull_pairs _pair_distances",
     "cygrad.operators.embeddings":
-        "_with_gradient_times",
+        "_with_gradient_times _rows_with_sparse_gradient",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.exponents":
@@ -320,7 +320,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.least_squares":
         "pinverse _lstsq",
     "cygrad.operators.lookup":
-        "_spread_along gather index_select take_along_dim take nonzero argwhere nonzero_static",
+        "_spread_along _gather_with_sparse_gradient gather index_select take_along_dim take nonzero argwhere nonzero_static",
     "cygrad.operators.losses":
         "_binary_cross_entropy",
     "cygrad.operators.masking":
@@ -371,7 +371,12 @@ METHODS: dict[str, str] = {
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
     "cygrad.operators.sparse_products":
-        "_product_along _times_sparse",
+        "_sparse_times _product_along _times_sparse",
+    "cygrad.operators.sparse_solving":
+        "_sparse_solve",
+    "cygrad.operators.sparse_tensors":
+        "to_sparse to_sparse_csr to_sparse_csc to_dense sparse_mask to_scipy indices values _indices _values _nnz crow_indices "
+        "col_indices ccol_indices row_indices sparse_dim dense_dim coalesce is_coalesced sparse_resize_",
     "cygrad.operators.special_functions":
         "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":
@@ -422,7 +427,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.distances":
         "pull euclidean_dist products_of_pairs pull_pairs pair_distances",
     "cygrad.operators.embeddings":
-        "with_gradient_times",
+        "with_gradient_times rows_with_sparse_gradient",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.exponents":
@@ -443,7 +448,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.least_squares":
         "linalg_pinv lstsq",
     "cygrad.operators.lookup":
-        "spread_along gather index_select take",
+        "spread_along gather_with_sparse_gradient gather index_select take",
     "cygrad.operators.losses":
         "binary_cross_entropy",
     "cygrad.operators.masking":
@@ -488,7 +493,9 @@ RULES: dict[str, str] = {
     "cygrad.operators.sorting":
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
     "cygrad.operators.sparse_products":
-        "product_along",
+        "sparse_times product_along",
+    "cygrad.operators.sparse_solving":
+        "sparse_solve",
     "cygrad.operators.spectra":
         "linalg_eigh linalg_eig linalg_svd",
     "cygrad.operators.splitting":
@@ -539,6 +546,8 @@ OTHERS: dict[str, str] = {
         "serialization load save",
     "cygrad.signal":
         "signal",
+    "cygrad.sparse":
+        "sparse",
     "cygrad.special":
         "special",
     "cygrad.testing":
@@ -555,6 +564,8 @@ OTHERS: dict[str, str] = {
         "can_cast finfo iinfo promote_types result_type",
     "cygrad.data.spaced":
         "empty_permuted logspace range scalar_tensor",
+    "cygrad.operators._sparse.making":
+        "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor",
     "cygrad.torch_names.asking":
         "get_device is_complex is_distributed is_floating_point is_inference is_nonzero is_same_size is_signed is_storage "
         "is_tensor is_vulkan_available numel typename",

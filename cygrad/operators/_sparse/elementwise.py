@@ -1,0 +1,168 @@
+"""Elementwise operators on sparse tensors: rows of the table, computed on the values where they leave zeros at zero."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad._core.compute.creation import scalar_tensor
+from cygrad._core.compute.dispatch import ops as rows
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.sparse import sparse_part
+from cygrad._core.memory.formats import sparse_coo
+from cygrad._core.operands.arrays import from_array
+from cygrad.operators._sparse.conversion import coalesced
+from cygrad.operators._sparse.pattern import in_order, pattern_of_coordinates, summed
+from cygrad.operators._sparse.rules import changed_in_place, rule
+from cygrad.operators.joining import cat
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+
+
+def _refused(name: str) -> NotImplementedError:
+    return NotImplementedError(f"{name}() is not implemented for sparse tensors and these operands: its result would not be sparse. Use "
+                               "to_dense(), or values()")
+
+
+def _keeps_zeros(name: str, operands: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Say whether a row is 0 where its tensors are: a product with infinity or NaN counts, as it has places with values only."""
+    zeros = (scalar_tensor(0, x.dtype) if isinstance(x, TensorImpl) and sparse_part(x) is not None else
+             x.detach() if isinstance(x, TensorImpl) else x for x in operands)
+    result = rows[name](*zeros, **keywords).item()
+    return result == 0 or result != result
+
+
+@rule
+def elementwise(name: str, *operands: Any, **keywords: Any) -> Any:
+    """Return the result of a row, of its name, with a sparse operand; `name_` computes in place."""
+    if name.endswith("_") and name not in rows:
+        return changed_in_place(name, *operands, **keywords)
+    if "out" in keywords:
+        raise NotImplementedError(f"{name}(): out= takes no sparse tensors: use the result")
+    sparse = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is not None]
+    dense = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is None and x.ndim]
+    if dense or not _keeps_zeros(name, operands, keywords):
+        raise _refused(name)
+    if len(sparse) == 1:
+        (only,) = sparse
+        part = sparse_part(_distinct(only))
+        return part.around(rows[name](*(part.inner if x is only else x for x in operands), **keywords))
+    if len(operands) != len(sparse):
+        raise _refused(name)
+    first, *others = _with_same_places(*sparse)
+    part = sparse_part(first)
+    result = part.around(rows[name](part.inner, *(sparse_part(x).inner for x in others), **keywords))
+    return result.to_sparse(layout=sparse[0].layout)
+
+
+def _distinct(input: Tensor) -> Tensor:
+    """Return a sparse tensor of distinct places: values at one place count by their sum."""
+    return coalesced(input) if input.layout is sparse_coo else input
+
+
+def _with_same_places(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Return two sparse tensors with the places of both, zeros where one has none."""
+    if tuple(first.shape) != tuple(second.shape):
+        raise RuntimeError(f"The size of sparse tensors must match: {list(first.shape)} and {list(second.shape)}")
+    first, second = _distinct(first), _distinct(second)
+    a, b = sparse_part(first), sparse_part(second)
+    if a.pattern.layout is b.pattern.layout and a.pattern.same_places(b.pattern):
+        return first, second
+    first, second = coalesced(first), coalesced(second)
+    a, b = sparse_part(first), sparse_part(second)
+    if a.pattern.sparse_dim != b.pattern.sparse_dim:
+        raise RuntimeError(f"sparse tensors must have as many sparse dims: {a.pattern.sparse_dim} and {b.pattern.sparse_dim}")
+    union = sparse_part(_joined(a, b, b.inner)).pattern
+    return union.around(union.values_at(first)), union.around(union.values_at(second))
+
+
+def _joined(a: Any, b: Any, values: Tensor) -> Tensor:
+    """Return the sum of two sparse tensors by their parts; the second has other values."""
+    coordinates = np.concatenate([a.pattern.coordinates, b.pattern.coordinates], 1)
+    pattern, inverse = pattern_of_coordinates(coordinates, a.pattern.shape, False).coalescence
+    return pattern.around(summed(cat([a.inner, values]), pattern, inverse))
+
+
+# ----- Sums -----
+@rule
+def add(input: Any, other: Any) -> Any:
+    return _sum("add", input, other)
+
+
+@rule
+def sub(input: Any, other: Any) -> Any:
+    return _sum("sub", input, other)
+
+
+def _sum(name: str, input: Any, other: Any) -> Any:
+    left, right = sparse_part(input), sparse_part(other)
+    if left is not None and right is not None:
+        return elementwise(name, input, other)
+    dense = other if right is None else input
+    if not isinstance(dense, TensorImpl) or not dense.ndim and (input if right is None else other).ndim:
+        raise _refused(name)
+    return rows[name](input.to_dense() if right is None else input, other if right is None else other.to_dense())
+
+
+# ----- Products -----
+@rule
+def mul(input: Any, other: Any) -> Any:
+    left, right = sparse_part(input), sparse_part(other)
+    if left is None or right is None:
+        sparse, factor = (input, other) if right is None else (other, input)
+        return _scaled("mul", sparse, factor)
+    first, second = _distinct(input), _distinct(other)
+    a, b = sparse_part(first), sparse_part(second)
+    if a.pattern.layout is b.pattern.layout and a.pattern.same_places(b.pattern):
+        return elementwise("mul", first, second)
+    if tuple(first.shape) != tuple(second.shape):
+        raise RuntimeError(f"The size of sparse tensors must match: {list(first.shape)} and {list(second.shape)}")
+    a, b = sparse_part(coalesced(first)), sparse_part(coalesced(second))
+    if a.pattern.sparse_dim != b.pattern.sparse_dim:
+        raise RuntimeError(f"sparse tensors must have as many sparse dims: {a.pattern.sparse_dim} and {b.pattern.sparse_dim}")
+    _, at_a, at_b = np.intersect1d(a.pattern.keys, b.pattern.keys, True, return_indices=True)
+    common = a.pattern.selected(at_a)
+    return common.around(in_order(a.inner, from_array(at_a)) * in_order(b.inner, from_array(at_b))).to_sparse(layout=input.layout)
+
+
+@rule
+def div(input: Any, other: Any) -> Any:
+    if sparse_part(other) is not None:
+        raise RuntimeError("Sparse division requires a dense divisor: a sparse one has zeros")
+    return _scaled("div", input, other)
+
+
+def _scaled(name: str, sparse: Tensor, factor: Any) -> Tensor:
+    """Return a sparse tensor times a number or a dense tensor, or divided by it, at its own places."""
+    part = sparse_part(sparse)
+    if isinstance(factor, TensorImpl) and factor.ndim:
+        if np.broadcast_shapes(sparse.shape, factor.shape) != tuple(sparse.shape):
+            raise RuntimeError(f"{name}(): a dense factor of shape {list(factor.shape)} does not broadcast to the sparse tensor of shape "
+                               f"{list(sparse.shape)}")
+        factor = _elements_at(part.pattern, factor)
+    return part.around(rows[name](part.inner, factor))
+
+
+def _elements_at(pattern: Any, dense: Tensor) -> Tensor:
+    """Return the elements of a dense tensor, broadcast to the shape of a pattern, at its places; nothing of that shape is made."""
+    dense = dense.reshape(*(1 for _ in range(len(pattern.shape) - dense.ndim)), *dense.shape)
+    sizes = dense.shape[:pattern.sparse_dim]
+    keys = np.zeros(pattern.entries, np.int64)
+    for size, line in zip(sizes, pattern.coordinates, strict=True):
+        keys = keys * size + (line if size > 1 else 0)
+    return dense.reshape(math.prod(sizes), *dense.shape[pattern.sparse_dim:]).index_select(0, from_array(keys))
+
+
+@rule
+def add_(self: Tensor, other: Any) -> Tensor:
+    part = sparse_part(other)
+    if sparse_part(self) is not None or part is None or not self.is_contiguous():
+        return changed_in_place("add_", self, other)
+    if tuple(self.shape) != tuple(other.shape):
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(other.shape)}")
+    pattern = part.pattern
+    self.view(math.prod(pattern.sparse_shape), *pattern.dense_shape).index_add_(0, pattern.places, part.inner.to(self.dtype))
+    return self

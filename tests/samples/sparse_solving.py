@@ -1,0 +1,22 @@
+"""Solutions of equations with sparse matrices."""
+
+import cygrad as cg
+from cygrad._core.levels.sparse import sparse_part
+from cygrad.operators.sparse_solving import factors_of
+from samples.sample import sample
+
+PATTERN = sparse_part(cg.tensor([[4.0, 1, 0], [0, 5, 0], [2, 0, 6]]).to_sparse_csr()).pattern
+DIAGONAL = cg.tensor([4.0, 0, 5, 0, 6], dtype=cg.float64)
+
+
+def solved(values, b):
+    values = values + DIAGONAL.to(values.dtype)
+    return values._sparse_solve(b, PATTERN, factors_of(values, PATTERN))
+
+
+SAMPLES = {
+    "sparse_solve": [
+        sample(solved, (5,), (3,), exempt={"narrow floats": "SuperLU has none", "refusals": "as SciPy says it"}),
+        sample(solved, (5,), (3, 2), exempt={"narrow floats": "SuperLU has none", "refusals": "as SciPy says it"}),
+    ],
+}

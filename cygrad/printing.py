@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
+__all__ = ["PrintOptions", "set_printoptions"]
+
 @dataclasses.dataclass
 class PrintOptions:
     """The settings of `set_printoptions`."""

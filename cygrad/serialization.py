@@ -34,6 +34,8 @@ from cygrad.device import device as Device
 from cygrad.device import resolve_device
 from cygrad.tensor import Tensor
 
+__all__ = ["load", "save"]
+
 MAGIC = b"\x93CYGRAD\x01"           # no text, and the last byte is the version of the format
 PREFIX = struct.Struct("<8sQI")
 ALIGNMENT = 64

@@ -53,4 +53,5 @@ def summary(thing: Any, title: str, target: str) -> tuple[str, str]:
     """Return the row of a name: a link to it, and as much of its first sentence as leaves the row short."""
     link = f"[`{title}`]({target})"
     sentence = (getdoc(thing) or "").split("\n\n")[0]
-    return link, textwrap.shorten(sentence, max(20, min(100, 150 - len(link) - sentence.count("|"))), placeholder=" ...")
+    short = textwrap.shorten(sentence, max(20, min(100, 150 - len(link) - sentence.count("|"))), placeholder=" ...")
+    return link, short if short.count("`") % 2 == 0 else f"{short.rpartition('`')[0].rstrip(' ,;:(')} ..."      # not within code

@@ -38,7 +38,7 @@ html_theme_options = {
     "github_url": "https://github.com/cygrad/cygrad",
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
-    "show_toc_level": 2,
+    "show_toc_level": 1,
     "navigation_with_keys": False,
     "show_prev_next": False,
     "navbar_persistent": ["search-button"],

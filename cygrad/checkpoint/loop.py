@@ -17,7 +17,7 @@ from cygrad import random
 from cygrad._core.graph.handles import exchange_hooks
 from cygrad._core.graph.history import AccumulateGrad
 from cygrad._core.graph.node import Node, last_number
-from cygrad._progress import bar
+from cygrad._progress import counted
 from cygrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from cygrad.checkpoint.reentrant import replayed_random_numbers
 from cygrad.tensor import Tensor
@@ -211,20 +211,6 @@ def calls_of_step(steps: int, snapshots: int) -> int:
     return (count + 1) * steps - math.comb(snapshots + count, snapshots + 1)
 
 
-def _counted(step: Step, calls: int) -> Step:
-    """Return a step that moves a bar of progress."""
-    shown = bar("steps", calls)
-
-    def counted(*arguments: Any) -> State:
-        result = step(*arguments)
-        shown.update()
-        if shown.n == calls:
-            shown.close()
-        return result
-
-    return counted
-
-
 def checkpoint_loop(step: Step, state: Any, steps: int, snapshots: int, *parameters: Any, preserve_rng_state: bool = True,
                     progress: bool = False) -> Any:
     """Apply `step` to a state `steps` times, keeping `snapshots` states for backward instead of everything.
@@ -270,7 +256,7 @@ def checkpoint_loop(step: Step, state: Any, steps: int, snapshots: int, *paramet
     if steps == 0:
         return state
     if progress:
-        step = _counted(step, calls_of_step(steps, snapshots) if is_grad_enabled() else steps)
+        step = counted(step, "steps", calls_of_step(steps, snapshots) if is_grad_enabled() else steps)
     loop = _Loop(step, state, steps, snapshots, parameters, preserve_rng_state)
     if is_grad_enabled():
         final = CheckpointLoop.apply(loop, loop.forward(), *initial, *parameters, *loop.captured)

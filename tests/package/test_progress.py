@@ -42,6 +42,12 @@ def test_an_objective_counts_gradients(capsys):
     assert "gradients: 1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("check", [cg.autograd.gradcheck, cg.autograd.gradgradcheck])
+def test_a_check_counts_calls_of_its_function(check, capsys):
+    assert check(cg.sin, cg.ones(3, dtype=cg.float64, requires_grad=True), progress=True)
+    assert "calls: " in capsys.readouterr().err
+
+
 def test_a_missing_tqdm_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match="pip install tqdm"):

@@ -8,7 +8,7 @@ TOOLS := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 SOURCES := setup.py pyproject.toml $(wildcard building/*.py) \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
 
-.PHONY: demo test test-openmpi quick lint check debug sanitize sanitize-threads bench wheel wheelhouse aarch64 reproducible recipes clean
+.PHONY: demo test test-openmpi quick lint check debug sanitize sanitize-threads bench docs wheel wheelhouse aarch64 reproducible recipes clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -89,6 +89,10 @@ sanitize-threads: $(VENV)/build.txt $(VENV)/test.txt
 
 bench: $(VENV)/cygrad $(VENV)/bench.txt
 	$(RUN) -m cygrad bench
+
+# The pages as a site, build/site/index.html, without a warning: links, anchors and names are checked. It needs no server and no network.
+docs: $(VENV)/cygrad $(VENV)/docs.txt
+	$(RUN) -m building.site
 
 # Built from the source archive, as others would, repaired, measured, and tested where there are neither sources nor a compiler.
 # A release's wheels of this machine: each Python that pyproject.toml has wheels of and that is found. TESTS=--quick takes a part of the suite.

@@ -7,6 +7,7 @@ first `repr`. The options belong to the process: change them from one thread.
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ from cygrad.data.creation import get_default_dtype
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
+
+__all__ = ["PrintOptions", "set_printoptions"]
 
 @dataclasses.dataclass
 class PrintOptions:
@@ -132,6 +135,46 @@ def _sparse_text(tensor: Tensor, part: Any, prefix: str) -> str:
     suffixes += [f"layout={pattern.layout!r}", *_history(tensor)]
     texts += [suffixes.pop(0)] if tensor.is_sparse else []
     return _join_suffixes(prefix + (",\n" + " " * indent).join(texts), suffixes, indent)
+
+
+def tensor_html(tensor: Tensor) -> str | None:
+    """Return a table of the elements for notebooks, below shape, dtype and history; None for a sparse tensor, and inside of vmap, where a
+    tensor has no values.
+
+    Of more than two dims it is the first matrix. Of a long dim the ends are shown.
+    """
+    if batched_level(tensor) is not None or sparse_part(tensor) is not None:
+        return None
+    array = to_array(tensor.detach())
+    while array.ndim > 2 and array.size:
+        array = array[0]
+    shape = " x ".join(map(str, tensor.shape)) or "0 dims"
+    hidden = tensor.dim() - array.ndim
+    words = [shape, str(tensor.dtype).rpartition(".")[2], *_history(tensor), *[f"[{'0, ' * hidden}:, :]"] * bool(hidden)]
+    caption = f"<caption>{html.escape(', '.join(words))}</caption>"
+    if array.size == 0:
+        return f"<table>{caption}</table>"
+    matrix = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, 1)
+    rows, columns = (_shown(length) for length in matrix.shape)
+    text, _ = _element_format(matrix[np.ix_(*([place for place in places if place is not None] for places in (rows, columns)))])
+
+    def line(cells: list[str], kind: str, title: str) -> str:
+        return f"<tr><th>{title}</th>{''.join(f'<{kind}>{cell}</{kind}>' for cell in cells)}</tr>"
+
+    lines = [line([_GAP if column is None else str(column) for column in columns], "th", "")]
+    for row in rows:
+        cells = [_GAP if row is None or column is None else html.escape(text(matrix[row, column].item()).strip()) for column in columns]
+        lines.append(line(cells, "td", "" if array.ndim < 2 else _GAP if row is None else str(row)))
+    return f"<table>{caption}{''.join(lines)}</table>"
+
+
+_GAP = "&#8943;"        # three dots
+
+
+def _shown(length: int) -> list[int | None]:
+    """Return the places of a dim that a table shows; None stands for the ones between."""
+    edge = max(options.edgeitems, 5)
+    return [*range(edge), None, *range(length - edge, length)] if length > 4 * edge else [*range(length)]
 
 
 def tensor_format(tensor: Tensor, spec: str) -> str:

@@ -24,6 +24,8 @@ from typing import Any
 
 from cygrad._core.graph.tensor import TensorImpl
 
+__all__ = ["TreeSpec", "broadcast_prefix", "tree_flatten", "tree_map", "tree_unflatten"]
+
 DEEPEST = 256                       # containers in containers; it also ends a walk through a container that holds itself
 _DICTS = (dict, OrderedDict, defaultdict)
 

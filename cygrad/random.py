@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 
     class LikeOptions(TypedDict, total=False):
-        """The keywords of `drawing_like`."""
+        """The keywords of `_drawing_like`."""
 
         generator: Generator | None
         rng: Rng | None
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         memory_format: Any
 
     class Options(TypedDict, total=False):
-        """The keywords of `drawing`."""
+        """The keywords of `_drawing`."""
 
         generator: Generator | None
         rng: Rng | None
@@ -76,7 +76,7 @@ def __getattr__(name: str) -> Any:
 
 
 # ----- Functions that draw -----
-class Plan(NamedTuple):
+class _Plan(NamedTuple):
     """The numbers that a function draws."""
 
     size: tuple[int, ...]
@@ -85,7 +85,7 @@ class Plan(NamedTuple):
     finish: Callable[[Tensor], Tensor] | None = None        # of the numbers, where they are not the result
 
 
-def drawing(plan: Callable[P, Plan]) -> Callable[P, Tensor]:
+def _drawing(plan: Callable[P, _Plan]) -> Callable[P, Tensor]:
     """Return the function that draws a plan's numbers: it has the plan's parameters, and these keywords."""
     def draw(*args: Any, generator: Generator | None = None, rng: Rng | None = None, out: Tensor | None = None, dtype: DType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
@@ -98,7 +98,7 @@ def drawing(plan: Callable[P, Plan]) -> Callable[P, Tensor]:
     return _described(draw, plan)
 
 
-def drawing_like(plan: Callable[P, tuple[Tensor, Sample]]) -> Callable[P, Tensor]:
+def _drawing_like(plan: Callable[P, tuple[Tensor, Sample]]) -> Callable[P, Tensor]:
     """Return the function that draws numbers like a tensor: it has the plan's parameters, and these keywords."""
     def draw_like(*args: Any, generator: Generator | None = None, rng: Rng | None = None, dtype: DType | None = None,
                   device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
@@ -133,8 +133,8 @@ def _described(function: Any, plan: Callable[..., Any]) -> Any:
     return function
 
 
-@drawing
-def rand(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Options]) -> Plan:
+@_drawing
+def rand(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Options]) -> _Plan:
     """Return a tensor of numbers drawn uniformly from [0, 1).
 
     Args:
@@ -155,11 +155,11 @@ def rand(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Option
         >>> tuple(cygrad.rand(2, 3, rng=0).shape)
         (2, 3)
     """
-    return Plan(_size(args, size), sampling.uniform)
+    return _Plan(_size(args, size), sampling.uniform)
 
 
-@drawing
-def randn(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Options]) -> Plan:
+@_drawing
+def randn(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Options]) -> _Plan:
     """Return a tensor of numbers drawn from the normal distribution with mean 0 and standard deviation 1.
 
     Arguments, dtypes and errors are as in `rand`.
@@ -169,16 +169,16 @@ def randn(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Optio
         >>> abs(cygrad.randn(1000, rng=0).mean().item()) < 0.1
         True
     """
-    return Plan(_size(args, size), sampling.standard_normal)
+    return _Plan(_size(args, size), sampling.standard_normal)
 
 
-@drawing
+@_drawing
 def randint(
     low: int = 0,
     high: int | Sequence[int] | None = None,
     size: Sequence[int] | None = None,
     **options: Unpack[Options],
-) -> Plan:
+) -> _Plan:
     """Return a tensor of integers drawn uniformly from `low` to `high - 1`; `randint(high, size)` starts at 0.
 
     `dtype` is int64 unless given and may be any that holds all these integers. Other arguments are as in `rand`.
@@ -197,11 +197,11 @@ def randint(
         first, end, size = 0, low, high  # type: ignore[assignment]
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
-    return Plan(_size((), size), sampling.integers(first, end), int64)
+    return _Plan(_size((), size), sampling.integers(first, end), int64)
 
 
-@drawing
-def randperm(n: int, **options: Unpack[Options]) -> Plan:
+@_drawing
+def randperm(n: int, **options: Unpack[Options]) -> _Plan:
     """Return the integers from 0 to `n - 1` in random order.
 
     `dtype` is int64 unless given and may be any that holds `n - 1`, bool excepted. Other arguments are as in `rand`.
@@ -214,16 +214,16 @@ def randperm(n: int, **options: Unpack[Options]) -> Plan:
         >>> sorted(cygrad.randperm(4, rng=0).tolist())
         [0, 1, 2, 3]
     """
-    return Plan(_size((), (n,)), sampling.permutation, int64)
+    return _Plan(_size((), (n,)), sampling.permutation, int64)
 
 
-@drawing
+@_drawing
 def normal(
     mean: Tensor | float = 0.0,
     std: Tensor | float = 1.0,
     size: Sequence[int] | None = None,
     **options: Unpack[Options],
-) -> Plan:
+) -> _Plan:
     """Return numbers drawn from normal distributions: one for each element of `mean` and `std`, or one for all of `size`.
 
     Tensors `mean` and `std` broadcast against each other; the result has the dtype of the first that is a tensor. With
@@ -249,7 +249,7 @@ def normal(
         sampling.check_same(*tensors)
         shape = (tensors[0].detach() + tensors[-1].detach()).shape
         scale, shift = (p.detach() if isinstance(p, Tensor) else p for p in (std, mean))
-        return Plan(tuple(shape), sampling.standard_normal, tensors[0].dtype, lambda sampled: sampled * scale + shift)
+        return _Plan(tuple(shape), sampling.standard_normal, tensors[0].dtype, lambda sampled: sampled * scale + shift)
     center, spread = (to_array(p.detach()) if isinstance(p, Tensor) else float(p) for p in (mean, std))
     if np.iscomplexobj(spread):
         raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -264,7 +264,7 @@ def normal(
                 f"The size of tensor a {np.shape(center)} must match the size of tensor b {np.shape(spread)}: "
                 "mean and std of normal() must broadcast"
             ) from None
-    return Plan(_size((), size), sampling.normal_around(center, spread), tensors[0].dtype if tensors else None)
+    return _Plan(_size((), size), sampling.normal_around(center, spread), tensors[0].dtype if tensors else None)
 
 
 def bernoulli(
@@ -305,8 +305,8 @@ def bernoulli(
     return sampling.drawn(tuple(input.shape), sample, source_of(generator, rng), out, None, None, False)
 
 
-@drawing
-def log_normal(mean: float = 1.0, std: float = 2.0, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+@_drawing
+def log_normal(mean: float = 1.0, std: float = 2.0, size: Sequence[int] = (), **options: Unpack[Options]) -> _Plan:
     """Return exp of numbers drawn from the normal distribution with that mean and standard deviation.
 
     Arguments and errors are as in `normal` of two numbers; `std` is above 0.
@@ -316,11 +316,11 @@ def log_normal(mean: float = 1.0, std: float = 2.0, size: Sequence[int] = (), **
         >>> bool((cygrad.random.log_normal(0.0, 1.0, (1000,)) > 0).all())
         True
     """
-    return Plan(_size((), size), sampling.log_normal(*sampling.numbers_of(log_normal, mean=mean, std=std)))
+    return _Plan(_size((), size), sampling.log_normal(*sampling.numbers_of(log_normal, mean=mean, std=std)))
 
 
-@drawing
-def exponential(lambd: float = 1.0, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+@_drawing
+def exponential(lambd: float = 1.0, size: Sequence[int] = (), **options: Unpack[Options]) -> _Plan:
     """Return numbers drawn from the exponential distribution of rate `lambd`, whose mean is 1 / `lambd`.
 
     Raises:
@@ -331,11 +331,11 @@ def exponential(lambd: float = 1.0, size: Sequence[int] = (), **options: Unpack[
         >>> abs(cygrad.random.exponential(2.0, (10000,), rng=0).mean().item() - 0.5) < 0.02
         True
     """
-    return Plan(_size((), size), sampling.exponential(*sampling.numbers_of(exponential, lambd=lambd)))
+    return _Plan(_size((), size), sampling.exponential(*sampling.numbers_of(exponential, lambd=lambd)))
 
 
-@drawing
-def cauchy(median: float = 0.0, sigma: float = 1.0, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+@_drawing
+def cauchy(median: float = 0.0, sigma: float = 1.0, size: Sequence[int] = (), **options: Unpack[Options]) -> _Plan:
     """Return numbers drawn from the Cauchy distribution of that median and half width `sigma`.
 
     Raises:
@@ -346,11 +346,11 @@ def cauchy(median: float = 0.0, sigma: float = 1.0, size: Sequence[int] = (), **
         >>> abs(cygrad.random.cauchy(3.0, 1.0, (10000,), rng=0).median().item() - 3) < 0.1
         True
     """
-    return Plan(_size((), size), sampling.cauchy(*sampling.numbers_of(cauchy, median=median, sigma=sigma)))
+    return _Plan(_size((), size), sampling.cauchy(*sampling.numbers_of(cauchy, median=median, sigma=sigma)))
 
 
-@drawing
-def geometric(p: float, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+@_drawing
+def geometric(p: float, size: Sequence[int] = (), **options: Unpack[Options]) -> _Plan:
     """Return numbers of trials, 1 or more, up to the first success, which has probability `p` in each.
 
     `dtype` is int64 unless given. Other arguments are as in `rand`.
@@ -363,22 +363,22 @@ def geometric(p: float, size: Sequence[int] = (), **options: Unpack[Options]) ->
         >>> cygrad.random.geometric(0.5, (1000,)).min()
         tensor(1)
     """
-    return Plan(_size((), size), sampling.geometric(*sampling.numbers_of(geometric, p=p)), int64)
+    return _Plan(_size((), size), sampling.geometric(*sampling.numbers_of(geometric, p=p)), int64)
 
 
-@drawing_like
+@_drawing_like
 def rand_like(input: Tensor, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `rand` with the shape and, unless given, the dtype of `input`."""
     return input, sampling.uniform
 
 
-@drawing_like
+@_drawing_like
 def randn_like(input: Tensor, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `randn` with the shape and, unless given, the dtype of `input`."""
     return input, sampling.standard_normal
 
 
-@drawing_like
+@_drawing_like
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `randint` with the shape and, unless given, the dtype of `input`; `randint_like(input, high)` starts at 0."""
     return input, sampling.integers(low, high)

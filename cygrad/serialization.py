@@ -37,6 +37,8 @@ from cygrad.device import resolve_device
 from cygrad.operators._sparse.making import from_parts, parts_of
 from cygrad.tensor import Tensor
 
+__all__ = ["load", "save"]
+
 MAGIC = b"\x93CYGRAD\x01"           # no text, and the last byte is the version of the format
 PREFIX = struct.Struct("<8sQI")
 ALIGNMENT = 64

@@ -356,6 +356,11 @@ class Tensor(TensorBase):
         with overrides_off():
             return tensor_repr(self)
 
+    def _repr_html_(self) -> str | None:
+        from cygrad.printing import tensor_html
+        with overrides_off():
+            return tensor_html(self)
+
     def __format__(self, spec: str) -> str:
         from cygrad.printing import tensor_format
         with overrides_off():

@@ -1,18 +1,15 @@
 """The public names, with their docstrings, and the pages: functions, classes and methods of the public modules, Markdown pages."""
 
 import functools
-import importlib
 import inspect
 from operator import attrgetter
 from pathlib import Path
 
 import cygrad
 from cygrad.operators import NAMESPACES, public_name
+from cygrad.operators._written import exports
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("cygrad", "cygrad.array_api", "cygrad.autograd", "cygrad.autograd.functional", "cygrad.autograd.graph",
-           "cygrad.autograd.profiler", "cygrad.autograd.profiler_util", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree",
-           "cygrad.random", *(f"cygrad.{space}" for space in NAMESPACES.values()))
 # Where operators are public.
 PLACES = (cygrad.Tensor, cygrad, *(attrgetter(space)(cygrad) for space in NAMESPACES.values()))
 
@@ -22,16 +19,16 @@ def is_from(package, thing):
 
 
 def public():
-    """Yield (qualified name, object) of every public callable and of the modules; imported names are left out."""
-    for module in map(importlib.import_module, MODULES):
-        yield module.__name__, module
-        for name in dir(module):
+    """Yield (qualified name, object) of every public callable and of the modules."""
+    for path, module in exports.modules():
+        yield path, module
+        for name in exports.names(module):
             thing = getattr(module, name)
-            if name.startswith("_") or not callable(thing) or not (is_operator(thing) or is_from(module.__name__, thing)):
+            if not exports.Export(path, name, thing).is_explained:
                 continue
-            yield f"{module.__name__}.{name}", thing
+            yield f"{path}.{name}", thing
             if isinstance(thing, type):
-                yield from methods(f"{module.__name__}.{name}", thing)
+                yield from methods(f"{path}.{name}", thing)
 
 
 def is_operator(thing):

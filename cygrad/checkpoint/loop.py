@@ -17,6 +17,7 @@ from cygrad import random
 from cygrad._core.graph.handles import exchange_hooks
 from cygrad._core.graph.history import AccumulateGrad
 from cygrad._core.graph.node import Node, last_number
+from cygrad._progress import counted
 from cygrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from cygrad.checkpoint.reentrant import replayed_random_numbers
 from cygrad.tensor import Tensor
@@ -204,7 +205,14 @@ class CheckpointLoop(Function):
             loop.running.release()
 
 
-def checkpoint_loop(step: Step, state: Any, steps: int, snapshots: int, *parameters: Any, preserve_rng_state: bool = True) -> Any:
+def calls_of_step(steps: int, snapshots: int) -> int:
+    """Return how often a loop calls its step, forward and backward."""
+    count = repetitions(steps, snapshots)
+    return (count + 1) * steps - math.comb(snapshots + count, snapshots + 1)
+
+
+def checkpoint_loop(step: Step, state: Any, steps: int, snapshots: int, *parameters: Any, preserve_rng_state: bool = True,
+                    progress: bool = False) -> Any:
     """Apply `step` to a state `steps` times, keeping `snapshots` states for backward instead of everything.
 
     Backward restores the states between by running steps again, as few as possible: t(N, S) = r * N - C(S + r, S + 1) times for
@@ -219,6 +227,7 @@ def checkpoint_loop(step: Step, state: Any, steps: int, snapshots: int, *paramet
         parameters: passed on to `step`. Gradients also reach leaves that `step` takes from elsewhere, if its last call
             does; tensors with a history must be passed here.
         preserve_rng_state: whether the global generator gives the same numbers again.
+        progress: show a bar of tqdm that counts calls of `step`, in the backward, too.
 
     Returns:
         The last state. Its gradients cannot be differentiated again.
@@ -246,6 +255,8 @@ def checkpoint_loop(step: Step, state: Any, steps: int, snapshots: int, *paramet
         state = initial
     if steps == 0:
         return state
+    if progress:
+        step = counted(step, "steps", calls_of_step(steps, snapshots) if is_grad_enabled() else steps)
     loop = _Loop(step, state, steps, snapshots, parameters, preserve_rng_state)
     if is_grad_enabled():
         final = CheckpointLoop.apply(loop, loop.forward(), *initial, *parameters, *loop.captured)

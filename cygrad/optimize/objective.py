@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._progress import bar
 from cygrad.autograd import enable_grad, grad
 from cygrad.pytree import tree_flatten
 from cygrad.tensor import Tensor
@@ -34,7 +35,7 @@ class Objective:
     so f must depend on its parameters alone.
     """
 
-    def __init__(self, f: Callable[[Any], Tensor], x0: Any) -> None:
+    def __init__(self, f: Callable[[Any], Tensor], x0: Any, progress: bool = False) -> None:
         leaves, self._spec = tree_flatten(x0)
         self._f = f
         parameters = [_parameter(leaf, path) for leaf, path in zip(leaves, self._spec.paths("x0"), strict=True)]
@@ -46,6 +47,7 @@ class Objective:
         self._recorded: _Point | None = None    # the last point, recorded by __call__ once products have been asked for
         self._gradient: _Point | None = None    # the last point of hessp, with the gradient's graph
         self._keep_graph = False
+        self._bar = bar("gradients") if progress else None
 
     def flatten(self, tree: Any) -> Vector:
         """Return a tree of the structure and shapes of x0 as a vector of doubles, e.g. of bounds; ValueError if it has others.
@@ -79,7 +81,11 @@ class Objective:
         gradient = grad(point.value, point.leaves, retain_graph=self._keep_graph, materialize_grads=True)
         if self._keep_graph:
             self._recorded = point
-        return point.value.item(), _joined(gradient).reshape(np.shape(x))
+        value = point.value.item()
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"value {value:.6g}", refresh=False)
+            self._bar.update()
+        return value, _joined(gradient).reshape(np.shape(x))
 
     def hessp(self, x: Any, p: Any) -> Vector:
         """Return the product of the Hessian at a vector x with a vector p, by reverse mode over reverse mode.
@@ -152,12 +158,13 @@ class _Point:
         self.gradient: tuple[Tensor, ...] = ()
 
 
-def value_and_grad(f: Callable[[Any], Tensor], x0: Any) -> Objective:
+def value_and_grad(f: Callable[[Any], Tensor], x0: Any, *, progress: bool = False) -> Objective:
     """Return a function for `scipy.optimize.minimize` with `jac=True`: a function of a vector that returns value and gradient of f.
 
     `f` takes the parameters, a tree with the structure of `x0`, and returns a scalar tensor. The leaves of `x0` are tensors, arrays or
     numbers; f is given tensors of float64 or complex128 in their places, in any precision. Of a complex parameter the vector has
     both parts of each number, one behind the other. A parameter that f does not use has gradient 0.
+    `progress=True` counts the gradients, beside the last value, on a bar of tqdm.
     TypeError for leaves that are no floating-point numbers; when called, ValueError for a vector of another size than `x0`, TypeError or
     RuntimeError if f returns no scalar tensor, or one that was not computed from the parameters.
 
@@ -168,7 +175,7 @@ def value_and_grad(f: Callable[[Any], Tensor], x0: Any) -> Objective:
     >>> objective(objective.x0)
     (4.0, array([2., 2., 2.]))
     """
-    return Objective(f, x0)
+    return Objective(f, x0, progress)
 
 
 def hessp(f: Callable[[Any], Tensor], x0: Any) -> Callable[[Any, Any], Vector]:

@@ -68,7 +68,7 @@ def test_right_gradients_pass(check, name, fast_mode):
 
 ARGUMENTS = {
     "eps": 1e-6, "atol": 1e-5, "rtol": 1e-3, "raise_exception": True, "nondet_tol": 0.0, "check_undefined_grad": True,
-    "check_grad_dtypes": False, "check_batched_grad": False, "fast_mode": False,
+    "check_grad_dtypes": False, "check_batched_grad": False, "fast_mode": False, "progress": False,      # the last is not torch's
 }
 OF_ONE = {
     gradcheck: {"check_batched_forward_grad": False, "check_forward_ad": False, "check_backward_ad": True, "check_sparse_nnz": False,

@@ -1,6 +1,7 @@
 """The text of tensors, character by character as torch prints them."""
 
 import math
+import re
 import subprocess
 import sys
 
@@ -260,3 +261,33 @@ def test_repr_records_nothing_and_changes_no_version():
 def test_printing_is_loaded_by_the_first_repr():
     program = "import sys, cygrad; x = cygrad.ones(1); a = 'cygrad.printing' in sys.modules; repr(x); print(a)"
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False\n"
+
+
+# ----- Notebooks -----
+def cells(tensor):
+    return re.findall(r"<td>(.*?)</td>", tensor._repr_html_())
+
+
+def test_a_notebook_shows_a_table_with_shape_and_dtype():
+    x = cg.tensor([[1.0, 2.5], [3.0, -4.0]], requires_grad=True)
+    text = (x * 1)._repr_html_()
+    assert "<caption>2 x 2, float32, grad_fn=&lt;MulBackward0&gt;</caption>" in text
+    assert cells(x) == ["1.0000", "2.5000", "3.0000", "-4.0000"]
+
+
+@pytest.mark.parametrize("tensor, caption, shown", [
+    (cg.tensor(3), "0 dims, int64", ["3"]),
+    (cg.arange(3), "3, int64", ["0", "1", "2"]),
+    (cg.zeros(0, 3), "0 x 3, float32", []),
+    (cg.arange(8).reshape(2, 2, 2), "2 x 2 x 2, int64, [0, :, :]", ["0", "1", "2", "3"]),
+    (cg.tensor([1 + 2j]), "1, complex64", ["1.+2.j"]),
+    (cg.arange(30), "30, int64", ["0", "1", "2", "3", "4", "&#8943;", "25", "26", "27", "28", "29"]),
+])
+def test_a_table_of_other_shapes(tensor, caption, shown):
+    assert f"<caption>{caption}</caption>" in tensor._repr_html_() and cells(tensor) == shown
+
+
+def test_a_notebook_shows_the_text_of_a_batch():
+    texts = []
+    cg.func.vmap(lambda x: texts.append(x._repr_html_()) or x)(cg.ones(2))
+    assert texts == [None]

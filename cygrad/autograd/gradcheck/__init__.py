@@ -41,6 +41,7 @@ def gradcheck(
     fast_mode: bool = False,
     check_sparse_nnz: bool = False,
     masked: bool | None = None,
+    progress: bool = False,
 ) -> bool:
     """Check the gradients of `func` at `inputs` against finite differences.
 
@@ -72,6 +73,7 @@ def gradcheck(
             input instead of two for each element. A failed check is repeated with the Jacobians to show them.
         check_sparse_nnz, masked: whether inputs may be sparse tensors, whose gradients are checked at their values, the only elements
             that have one; the former is the name in torch 1.8. Of dense inputs they change nothing.
+        progress: whether to count the calls of `func` on a bar of tqdm.
 
     Returns:
         True, or False where the check failed and `raise_exception` is False.
@@ -126,6 +128,9 @@ def gradcheck(
         check_backward_ad=check_backward_ad,
         fast_mode=fast_mode,
     )
+    if progress:
+        from cygrad._progress import counted
+        func = counted(func, "calls")
     case = Case(func, arguments)
     try:
         _run_checks(case, settings)
@@ -176,6 +181,7 @@ def gradgradcheck(
     check_rev_over_rev: bool = True,
     fast_mode: bool = False,
     masked: bool = False,
+    progress: bool = False,
 ) -> bool:
     """Check the second derivatives of `func` at `inputs` against finite differences of its gradients.
 
@@ -190,8 +196,8 @@ def gradgradcheck(
         gen_non_contig_grad_outputs: whether those drawn are not contiguous.
         check_fwd_over_rev: whether to check the gradients' derivatives by forward mode.
         check_rev_over_rev: whether to check the gradients' derivatives by backward.
-        eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode, masked:
-            as in `gradcheck`, whose result and errors these are, too. A gradient that is not deterministic makes
+        eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode, masked,
+            progress: as in `gradcheck`, whose result and errors these are, too. A gradient that is not deterministic makes
             larger errors in the second derivative.
 
     Example:
@@ -244,5 +250,6 @@ def gradgradcheck(
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
+        progress=progress,
         masked=masked,
     )

@@ -1,58 +1,38 @@
-"""The pages of the API, which `python -m cygrad.operators` writes to `docs/api`: one for each family, and one for the rows of formulas."""
+"""The pages of the API, which `python -m cygrad.operators` writes to `docs/api`.
+
+There is one for each family, one for each section of the table of formulas, and the pages that `modules` writes.
+"""
 
 import ast
 import copy
+import functools
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
 from cygrad.operators import public_name
-from cygrad.operators._written import catalogue, stubs
-from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
+from cygrad.operators._written import catalogue, exports, modules, stubs
+from cygrad.operators._written.latex import latex, symbol
+from cygrad.operators._written.markdown import block, code, described, slug, summary, table
+from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise, formula
 
 FOLDER = stubs.PACKAGE.parent / "docs" / "api"
-ABOUT = """\
-These pages are written by `python -m cygrad.operators`, from the declarations. Functions of `dim` take `axis`, too, and with `keepdim`
-`keepdims`. Factories, random numbers, autograd and the rest explain themselves: `help(cygrad.zeros)`."""
+ABOUT = "Every public name. `python -m cygrad.operators` writes these pages, from the declarations and their docstrings."
+OPERATORS = "By families. Functions of `dim` take `axis`, too, and with `keepdim` `keepdims`."
 TABLES = ("elementwise.py", "special.py")
 FORMULAS = """\
-Elementwise operators, the rows of `cygrad/ops/elementwise.py` and `special.py`. `x`, or `a` and `b`, are the operands, `y` is the result,
-and `dx`, `da`, `db` are the factors of the gradient in a backward. Each is a function with `out=`, a method, and, with `_` behind its
-name, a method in place. Where a namespace (`special`, `nn.functional`) is named beside it, it has a function of the same name."""
+Elementwise operators, the rows of `cygrad/ops/elementwise.py` and `special.py`. `x`, or `a` and `b`, are the operands, `y` is the result.
+Each operator is a function with `out=`, a method, and, with `_` behind its name, a method in place. The derivatives are factors of the
+gradient in a backward; their names in the formula say which tensors a graph keeps."""
+NOTATION = """\
+$\\sigma$ is the logistic function, $\\Phi$ the normal distribution, $\\psi$ the digamma function and $\\psi^{(n)}$ its derivatives, $I_n$ a
+modified Bessel function."""
 FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " Method in place only.", (False, False): " No method."}
 KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "float", "c": "complex"}
-
-
-# ----- Markdown -----
-def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """Return a table under the words of its head; `|` in a cell does not end it."""
-    titles = head.split(", ")
-    cells = [titles, ["---"] * len(titles), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
-
-
-def _block(language: str, text: str) -> str:
-    return f"```{language}\n{text}\n```"
-
-
-def _code(words: Iterable[str], between: str = ", ") -> str:
-    return between.join(f"`{word}`" for word in words)
-
-
-def _described(docstring: str) -> str:
-    """Return a docstring with its examples as blocks of code."""
-    return "\n\n".join(_block("pycon", part) if part.startswith(">>>") else part for part in docstring.split("\n\n"))
-
-
-def _summary(thing: Any, title: str) -> tuple[str, str]:
-    """Return the row of an operator: a link to it, and as much of its first sentence as leaves the row short."""
-    link = f"[`{title}`](#{title.lower().replace('.', '')})"
-    sentence = (getdoc(thing) or "").split("\n\n")[0]
-    return link, textwrap.shorten(sentence, min(100, 150 - len(link) - sentence.count("|")), placeholder=" ...")
 
 
 # ----- Declared operators -----
@@ -85,12 +65,16 @@ def _signatures(entries: list[catalogue.Entry]) -> str:
 
 
 def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
-    """Yield the rows of the table that a family has, and the signature that they share."""
+    """Yield the rows of the table that a family has, the signature that they share, and a section for each."""
     rows = [REDUCTIONS[name] for name in operators if name in REDUCTIONS]
     if rows:
-        yield _table("reduction, start, step, result, dtypes, meaning", (
-            (f"`{row.name}`", f"`{row.start}`", f"`{row.step}`", f"`{row.y}`", _kinds(row.kinds), row.doc) for row in rows))
-        yield _block("python", _signatures(operators[rows[0].name]))
+        yield table("reduction, start, step, result, dtypes", (
+            (f"[`{row.name}`](#{slug(row.name)})", f"`{row.start}`", f"`{row.step}`", f"`{row.y}`", _kinds(row.kinds)) for row in rows))
+        yield block("python", _signatures(operators[rows[0].name]))
+    for row in rows:
+        yield f"## {row.name}"
+        yield code(_names(operators[row.name]))
+        yield row.doc
 
 
 def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
@@ -98,11 +82,11 @@ def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
     family = import_module(module)
     single = {name: entries for name, entries in operators.items() if name not in REDUCTIONS}
     titles = {name: public_name(name) for name in single}
-    summaries = (_summary(getattr(family, name), title) for name, title in titles.items())
-    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), _table("operator, result", summaries)]
+    summaries = (summary(getattr(family, name), title, f"#{slug(title)}") for name, title in titles.items())
+    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), table("operator, result", summaries)]
     for name, entries in single.items():
         text = getdoc(getattr(family, name)) or ""
-        parts += [f"## {titles[name]}", _block("python", _signatures(entries)), _code(_names(entries)), _described(text)]
+        parts += [f"## {titles[name]}", block("python", _signatures(entries)), code(_names(entries)), described(text)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -113,31 +97,70 @@ def _kinds(kinds: str) -> str:
 
 def _sections() -> Iterator[tuple[str, list[Elementwise]]]:
     """Yield the headings of the table, and the rows below each."""
-    for part in (part for table in TABLES for part in (stubs.PACKAGE / "ops" / table).read_text().split("\n# ----- ")[1:]):
+    for part in (part for name in TABLES for part in (stubs.PACKAGE / "ops" / name).read_text().split("\n# ----- ")[1:]):
         yield part.partition(" -----")[0], [ELEMENTWISE[name] for name in re.findall(r'^elementwise\("(\w+)"', part, re.MULTILINE)]
 
 
-def _formulas_of(row: Elementwise) -> Iterator[tuple[str, str, str]]:
-    """Yield a line for the result, each abbreviation and each partial."""
-    yield f"`{row.name}`", "", f"`{row.y}`"
-    yield from (("", f"`{name}`", f"`{text}`") for name, text in row.let.items())
-    yield from (("", f"`d{operand}`", f"`{text}`") for operand, text in row.partials.items())
+def _formula_names(row: Elementwise) -> list[str]:
+    """Return the public names of a row: functions, methods, and forms in place."""
+    names = []
+    for name in (row.name, *row.aliases):
+        space = public_name(name).rpartition(".")[0]
+        names += [f"cygrad.{public_name(name)}"] + [f"cygrad.{public_name(name)}_"] * (row.in_place and space in stubs.IN_PLACE)
+        if not space:
+            names += [f"Tensor.{name}"] * row.method + [f"Tensor.{name}_"] * row.in_place
+    return [name for name in names if _exists(name)]
 
 
-def _usage(row: Elementwise) -> Iterator[str]:
+def _exists(name: str) -> bool:
+    place: Any = exports.PACKAGE
+    for word in name.removeprefix("cygrad.").split("."):
+        place = getattr(place, word, None)
+    return place is not None
+
+
+def _equation(name: str, text: str) -> str:
+    return f"{name} = {latex(formula.parse(text))}"
+
+
+def _mathematics(row: Elementwise) -> str:
+    """Return the formula of a row and its derivatives, and its abbreviations below them."""
+    lines = [_equation("y", row.y)]
+    partials = [(symbol(operand), text) for operand, text in row.partials.items()]
+    partials += [(rf"\overline{{{symbol(operand)}}}", text) for operand, text in row.conjugates.items()]
+    lines += [_equation(rf"\frac{{\partial y}}{{\partial {operand}}}", text) for operand, text in partials]
+    blocks = [f"$$\n{line}\n$$" for line in lines]
+    if row.let:
+        blocks += ["with", *(f"$$\n{_equation(symbol(name), text)}\n$$" for name, text in row.let.items())]
+    return "\n\n".join(blocks)
+
+
+def _row(row: Elementwise) -> Iterator[str]:
+    """Yield the parts of the section of a row."""
     arguments = ", ".join(re.sub(r": \w+( = )?", lambda match: "=" if match[1] else "", word) for word in stubs.parameters_of(row))
-    others = [public_name(alias).removesuffix(f".{row.name}") for alias in row.aliases]      # of the same name in a namespace: that alone
-    yield _code([f"{row.name}({arguments})", *others])
-    yield _kinds(row.kinds)
+    yield f"## {public_name(row.name)}"
+    yield block("python", f"{row.name}({arguments})")
+    yield code(_formula_names(row))
     yield row.doc + FORMS[row.method, row.in_place]
+    yield _mathematics(row)
+    written = {"y": row.y, **row.let, **{f"d{operand}": text for operand, text in row.partials.items()}}
+    yield f"Row: {', '.join(f'`{name} = {text}`' for name, text in written.items())}. Dtypes: {_kinds(row.kinds)}."
+    if row.numpy and row.numpy != row.name:
+        yield f"NumPy: `np.{row.numpy}`."
 
 
-def _formulas() -> str:
-    parts = ["# Formulas", FORMULAS]
-    for title, rows in _sections():
-        parts += [f"## {title}", _table("operator, dtypes, meaning", map(_usage, rows)),
-                  _table("operator, name, formula", (line for row in rows for line in _formulas_of(row)))]
-    return "\n\n".join(parts) + "\n"
+def _section(title: str, rows: list[Elementwise]) -> str:
+    links = {row.name: f"[`{row.name}`](#{slug(public_name(row.name))})" for row in rows}
+    head = table("operator, dtypes, meaning", ((links[row.name], _kinds(row.kinds), row.doc) for row in rows))
+    return "\n\n".join([f"# {_row_title(title)}", head, NOTATION, *(part for row in rows for part in _row(row))]) + "\n"
+
+
+def _row_title(title: str) -> str:
+    return f"Elementwise: {title[0].lower()}{title[1:]}"
+
+
+def _page_of(title: str) -> str:
+    return f"formulas_{slug(title).replace('-', '_')}.md"
 
 
 # ----- Pages -----
@@ -149,17 +172,57 @@ def _stem(module: str) -> str:
     return module.rpartition(".")[2]
 
 
+def _places(families: dict[str, dict[str, list[catalogue.Entry]]]) -> dict[str, modules.Place]:
+    """Return the places of the operators' names."""
+    results = {}
+    for module, operators in families.items():
+        for name, entries in operators.items():
+            for public in _names(entries):
+                full = public if public.startswith("cygrad.") else f"cygrad.{public}"
+                results[full] = modules.Place(f"{_stem(module)}.md", slug(public_name(name)))
+    for title, rows in _sections():
+        for row in rows:
+            for public in _formula_names(row):
+                full = public if public.startswith("cygrad.") else f"cygrad.{public}"
+                results.setdefault(full, modules.Place(_page_of(title), slug(public_name(row.name))))
+    return results
+
+
+@functools.cache
+def _reference() -> modules.Reference:
+    return modules.Reference(_places(_families()))
+
+
+def places() -> dict[str, modules.Place]:
+    """Return the page and the anchor of each public name."""
+    return _reference().places
+
+
+def _modules() -> str:
+    """Return the page that leads to all others."""
+    reference = _reference()
+    about = [summary(reference.modules[path], path, modules.page_of(path)) for path in reference.groups]
+    about[1:1] = [(f"[`{modules.TENSOR}`]({modules.page_of(modules.TENSOR)})", "Methods and attributes of tensors."),
+                  ("[Operators](operators.md)", "Functions and methods that compute, by families.")]
+    return f"# Reference\n\n{ABOUT}\n\n{table('names, subject', about)}\n"
+
+
+def _operators(families: dict[str, dict[str, list[catalogue.Entry]]]) -> str:
+    """Return the page that leads to the families of operators."""
+    links = [(f"[{_row_title(title)}]({_page_of(title)})", code((row.name for row in rows), " ")) for title, rows in _sections()]
+    links += [(f"[{_title(module)}]({_stem(module)}.md)", code(map(public_name, operators), " ")) for module, operators in families.items()]
+    index = "\n".join(textwrap.fill(f"- {link}: {names}", 140, subsequent_indent="  ", break_on_hyphens=False) for link, names in links)
+    return f"# Operators\n\n{OPERATORS}\n\n{index}\n\n## Elementwise\n\n{FORMULAS}\n"
+
+
 def pages() -> dict[Path, str]:
     """Return the text of each page by its place."""
     families = _families()
-    results = {FOLDER / f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
-    links = [(f"[{_title(module)}]({_stem(module)}.md)", _code(map(public_name, operators), " ")) for module, operators in families.items()]
-    rows = _code((row.name for _, section in _sections() for row in section), " ")
-    index = "\n".join(textwrap.fill(f"- {link}: {names}", 140, subsequent_indent="  ", break_on_hyphens=False)
-                      for link, names in [("[Formulas](formulas.md)", rows), *links])
-    results[FOLDER / "formulas.md"] = _formulas()
-    results[FOLDER / "README.md"] = f"# Operators\n\n{index}\n\n{ABOUT}\n"
-    return results
+    results = {f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
+    results |= {_page_of(title): _section(title, rows) for title, rows in _sections()}
+    assert not results.keys() & _reference().pages.keys(), "a family has the name of a public module"
+    results |= {**_reference().pages, "README.md": _modules(), "operators.md": _operators(families)}
+    return {FOLDER / name: text for name, text in results.items()}
 
 
 def write() -> None:

@@ -1,0 +1,122 @@
+"""The pages: each is below an index, every public name has its place, tables are narrow, the gallery has each example."""
+
+import ast
+import importlib
+import json
+import re
+import string
+
+import pytest
+
+import public
+from cygrad.ops import ELEMENTWISE, formula
+
+exports = importlib.import_module("cygrad.operators._written.exports")
+latex = importlib.import_module("cygrad.operators._written.latex")
+pages = importlib.import_module("cygrad.operators._written.pages")
+
+pytestmark = pytest.mark.skipif(not pages.FOLDER.is_dir(), reason="runs beside no documentation")
+DOCS = public.ROOT / "docs"
+PAGES = public.pages()
+
+
+def prose(page):
+    """Return a page without its blocks of code."""
+    return re.sub(r"^(`{3,}).*?^\1$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page):
+    """Return the anchors of a page: of its headings, as GitHub has them, and those that are written."""
+    text, counts, results = prose(page), {}, set()
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.replace("`", "")).strip().lower()
+        anchor = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        number = counts[anchor] = counts.get(anchor, -1) + 1
+        results.add(f"{anchor}-{number}" if number else anchor)
+    return results | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+# ----- Pages -----
+@pytest.mark.skipif(not (public.ROOT / "building").is_dir(), reason="needs the sources")
+def test_every_page_is_below_an_index():
+    site = importlib.import_module("building.site")
+    by_path = {path: place for path, place in site.places().items() if path.name != "README.md" or path.parent != public.ROOT}
+    below = {"index.md"}
+    for index in site.INDEXES:
+        source = next(path for path, place in by_path.items() if place == index)
+        for target in site.FIRST_LINK.findall(source.read_text()):
+            file = (source.parent / target).resolve()
+            below.add(by_path[file])
+    assert below == set(by_path.values())
+
+
+@pytest.mark.cases("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=str)
+def test_rows_of_tables_are_narrow(page):
+    assert [line for line in prose(page).splitlines() if line.startswith("|") and len(re.sub(r"\]\([^)]*\)", "]", line)) > 160] == []
+
+
+# ----- Names -----
+def test_every_public_name_has_its_place():
+    names = {export.path for export in exports.exports()} | {path for path, _ in exports.modules()}
+    names |= {f"{export.path}.{member}" for export in exports.exports() if isinstance(export.thing, type) and export.module == "cygrad"
+              for member in exports.members(export.thing)}
+    places = pages.places()
+    assert sorted(names - places.keys()) == []
+    assert sorted(name for name, _ in public.public() if name not in places) == []
+    by_page = {}
+    for place in places.values():
+        by_page.setdefault(place.page, set()).add(place.anchor)
+    for page, used in by_page.items():
+        assert used <= anchors(pages.FOLDER / page), page
+
+
+def test_names_that_are_exported_are_the_ones_a_type_checker_sees():
+    """The stub of the package names the exports; helpers of modules are not."""
+    stub = ast.parse((pages.FOLDER.parents[1] / "cygrad" / "__init__.pyi").read_text())
+    listed = {alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names if alias.name == alias.asname}
+    listed |= {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")}
+    listed |= {node.targets[0].id for node in stub.body if isinstance(node, ast.Assign) and not node.targets[0].id.startswith("_")}
+    listed |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign) and not node.target.id.startswith("_")}
+    assert listed == set(exports.names(importlib.import_module("cygrad")))
+
+
+# ----- Mathematics -----
+EXAMPLES = {
+    "1 - y * y": "1 - y^{2}",
+    "-(a / b) / b": r"-\frac{a}{b^{2}}",
+    "0.5 / y": r"\frac{1}{2\,y}",
+    "1 / sqrt((1 - x) * (1 + x))": r"\frac{1}{\sqrt{\left(1 - x\right)\,\left(1 + x\right)}}",
+    "a - (b - x)": r"a - \left(b - x\right)",
+    "exp(x) * (a + b)": r"e^{x}\,\left(a + b\right)",
+    "0 if x <= 0 else 1": r"\begin{cases} 0 & \text{if } x \le 0 \\ 1 & \text{otherwise} \end{cases}",
+    "1 if x > 0 else exp(0 if x > 0 else x)": r"\begin{cases} 1 & \text{if } x > 0 \\ e^{x} & \text{otherwise} \end{cases}",
+    "expm1(x) * a": r"\left(e^{x} - 1\right)\,a",
+    "1.1283791670955126 * x": r"\frac{2\,x}{\sqrt{\pi}}",
+}
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_a_formula_is_written_as_mathematics(text):
+    assert latex.latex(formula.parse(text)) == EXAMPLES[text]
+
+
+def test_every_row_has_mathematics():
+    for row in ELEMENTWISE.values():
+        for text in (row.y, *row.partials.values(), *row.conjugates.values(), *row.let.values()):
+            written = latex.latex(formula.parse(text))
+            assert written.count("{") == written.count("}") and written.count(r"\left(") == written.count(r"\right)")
+            assert set(written) <= {*string.printable} and "None" not in written
+
+
+# ----- The gallery -----
+@pytest.mark.skipif(not (public.ROOT / "building").is_dir(), reason="needs the sources")
+def test_the_gallery_has_a_script_and_a_notebook_of_each_example(tmp_path):
+    gallery = importlib.import_module("building.gallery")
+    page = (DOCS / "examples.md").read_text()
+    text = gallery.gallery(page, tmp_path)
+    for example in gallery.examples(page):
+        assert f"downloads/{example.name}.ipynb" in text
+        cells = json.loads((tmp_path / f"{example.name}.ipynb").read_text())["cells"]
+        code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        source = (tmp_path / f"{example.name}.py").read_text()
+        assert ast.dump(ast.parse("\n".join(code[1:]))) == ast.dump(ast.Module(ast.parse(source).body[1:], []))

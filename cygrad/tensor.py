@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -500,14 +501,23 @@ def _declaration_of(name: str) -> Declaration | None:
     return None if operator is None else operator.declaration
 
 
+@cache
+def override_answers() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the functions that answer calls for classes and modes, and for sparse tensors; called before such tensors exist, as nothing
+    is imported while Python ends.
+    """
+    return import_module("cygrad.overrides").answer, import_module("cygrad.operators._sparse.rules").answer
+
+
 def _override(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return the answer of the classes and modes that have a say in a call of an operator, else of the rules of sparse tensors.
 
     NotImplemented where no argument is of such a class, or sparse.
     """
-    result = import_module("cygrad.overrides").answer(operator, arguments, keywords)
+    of_classes, of_sparse_tensors = override_answers()
+    result = of_classes(operator, arguments, keywords)
     if result is NotImplemented and any(map(sparse_part, tensors_of((*arguments, *keywords.values())))):
-        return import_module("cygrad.operators._sparse.rules").answer(operator, arguments, keywords)
+        return of_sparse_tensors(operator, arguments, keywords)
     return result
 
 

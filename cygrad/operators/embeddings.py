@@ -11,6 +11,7 @@ from cygrad.operators._language.arguments import all_examples, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.tangents import first_linear
+from cygrad.operators._sparse.pattern import pattern_of_coordinates
 from cygrad.operators.norms import linalg_vector_norm
 from cygrad.operators.sorting import searchsorted
 from cygrad.ops.dtypes import DTYPES, NUMBER
@@ -82,7 +83,6 @@ def _with_gradient_times(input: Tensor, factor: Tensor) -> Tensor:
 
 def _sparse_rows(g: Tensor, indices: Tensor, weight_shape: tuple[int, ...]) -> Tensor:
     """Return a sparse tensor of rows at their places in a matrix; inside of vmap a dense one."""
-    from cygrad.operators._sparse.pattern import pattern_of_coordinates
     if batched_level(g) is not None or batched_level(indices) is not None:
         return g.new_zeros(weight_shape).index_add(0, indices, g)
     return pattern_of_coordinates(to_array(indices).reshape(1, -1), weight_shape, False).around(g)

@@ -18,6 +18,7 @@ from cygrad.operators._language.batches import along_index, behind, dynamic_shap
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.places import check_flat_index, elements_along, flat_places
 from cygrad.operators._language.tangents import constant, first_linear
+from cygrad.operators._sparse.pattern import pattern_of_coordinates
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -50,7 +51,6 @@ def _spread_along(input: Tensor, dim: int, index: Tensor, shape: tuple[int, ...]
 
 def _sparse_at(g: Tensor, input_shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
     """Return a sparse tensor of elements at their places along a dim; inside of vmap, where places may differ, a dense one."""
-    from cygrad.operators._sparse.pattern import pattern_of_coordinates
     if not input_shape or batched_level(g) is not None or batched_level(index) is not None:
         return g._spread_along(dim, index, input_shape)
     coordinates = np.indices(index.shape).reshape(index.ndim, -1)

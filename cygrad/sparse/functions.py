@@ -25,7 +25,7 @@ def mm(sparse: Tensor, dense: Tensor) -> Tensor:
     >>> import cygrad
     >>> A = cygrad.sparse_coo_tensor([[0, 1], [1, 0]], [2., 3.], (2, 2), requires_grad=True)
     >>> cygrad.sparse.mm(A, cygrad.ones(2, 1)).sum().backward()
-    >>> A.grad.values()
+    >>> A.grad.coalesce().values()
     tensor([1., 1.])
     """
     return checked_tensor(mm, sparse, "sparse").mm(dense)

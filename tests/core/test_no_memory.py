@@ -123,6 +123,7 @@ MODES = {
     "DisableTorchFunction": cg.DisableTorchFunction,
     "DisableTorchFunctionSubclass": cg.DisableTorchFunctionSubclass,
     "Tape": cg.mpi.Tape,
+    "check_sparse_tensor_invariants": cg.sparse.check_sparse_tensor_invariants,
     "set_checkpoint_early_stop": lambda: region.set_checkpoint_early_stop(False),
     "set_checkpoint_debug_enabled": lambda: region.set_checkpoint_debug_enabled(True),
 }

@@ -104,10 +104,10 @@ def test_batches_of_rules(name, number, call, shapes, mapped):
 
 
 @pytest.mark.cases("size", [2, 4])
-@pytest.mark.cases("name", samples.names_for("vmap"))
+@pytest.mark.cases("name", samples.names_for("vmap", "degenerate operands"))
 def test_vmap_refuses_examples_of_too_few_dims(size, name):
     """The dim of the examples is not taken for one of theirs."""
-    for _, call, shapes in samples.of(name, "vmap"):
+    for _, call, shapes in samples.of(name, "vmap", "degenerate operands"):
         for count in range(1, max(map(len, shapes), default=0) + 1):
             example = [cg.tensor(array) for array in samples.rule_operands([shape[count:] if len(shape) >= count else shape
                                                                             for shape in shapes])]

@@ -1,4 +1,4 @@
-"""Sparse tensors as methods: a dense matrix to a sparse one, and back by its parts. `tests/sparse` has the operators on them."""
+"""Sparse tensors as methods: a dense matrix to a sparse one, and back by its parts. `tests/sparse_tensors/` has the operators on them."""
 
 import cygrad as cg
 from samples.sample import sample

@@ -37,7 +37,7 @@ cdef class CompiledNode(Node):
         cdef Replay replay
         cdef TensorImpl tensor
         cdef list gradients, computed = None
-        cdef int k, output_nr, number
+        cdef int k, number
         cdef bint whole = not grad_mode()[0], any_arrived = False
         if self.flags & NODE_RELEASED or self.saved0 is None:
             raise released_error()
@@ -61,15 +61,21 @@ cdef class CompiledNode(Node):
                 pass
         if computed is None:
             computed = rerun(inputs, gradients, bool(grad_mode()[0]))
-        for k in range(self.edges):
-            if edge(self, k, &output_nr) is not None and computed[k] is not None:
-                gradient = computed[k]
-                Py_INCREF(gradient)
-                results[k] = <PyObject*>gradient
-        return 0
+        return hand_over(self, computed, results)
 
 
 finish_node_type(CompiledNode)
+
+
+cdef int hand_over(Node node, list gradients, PyObject** results) except -1:
+    """Give the edges of a node their gradients."""
+    cdef int k, output_nr
+    for k in range(node.edges):
+        if edge(node, k, &output_nr) is not None and gradients[k] is not None:
+            gradient = gradients[k]
+            Py_INCREF(gradient)
+            results[k] = <PyObject*>gradient
+    return 0
 
 
 cdef bint is_ordinary(object gradient):

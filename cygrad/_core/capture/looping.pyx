@@ -6,16 +6,15 @@ block again, then, from the last one, the forward and the backward part of each.
 """
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.capture.compiled_node cimport is_ordinary, weight_of
+from cygrad._core.capture.compiled_node cimport hand_over, is_ordinary, weight_of
 from cygrad._core.capture.layouts cimport Layout, suits
 from cygrad._core.capture.loop_gradients cimport Sums
 from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
 from cygrad._core.capture.replay cimport FIRST_INPUT
-from cygrad._core.graph.history cimport attach, connect, edge
+from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
 from cygrad._core.graph.saved cimport check_version, released_error
@@ -112,7 +111,7 @@ cdef class LoopNode(Node):
         cdef LoopedStep looped
         cdef TensorImpl tensor
         cdef list gradients, computed = None
-        cdef int k, output_nr
+        cdef int k
         cdef bint whole = not grad_mode()[0], any_arrived = False
         if self.flags & NODE_RELEASED or self.saved0 is None:
             raise released_error()
@@ -130,12 +129,7 @@ cdef class LoopNode(Node):
             computed = self.gradients(looped, list(inputs), states, [None if each is None else weight_of(each) for each in gradients])
         if computed is None:
             computed = rerun(inputs, gradients, bool(grad_mode()[0]))
-        for k in range(self.edges):
-            if edge(self, k, &output_nr) is not None and computed[k] is not None:
-                gradient = computed[k]
-                Py_INCREF(gradient)
-                results[k] = <PyObject*>gradient
-        return 0
+        return hand_over(self, computed, results)
 
     cdef list gradients(self, LoopedStep looped, list inputs, Storage states, list gradients):
         """Return the gradients of the differentiable inputs; None if a decision comes out otherwise than in the capture."""

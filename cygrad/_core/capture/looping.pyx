@@ -35,7 +35,7 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
 
     inputs: the carried values, the tensors whose rows are the slices, constants. row, step: of the first step, and 1 or -1.
     states: how many states may be stored; a block of steps is run again for each one that is not. rerun: returns gradients by the
-    function itlooped.
+    function itself.
     """
     check_operands(looped, inputs, count, row, row + (count - 1) * step)
     cdef Frame frame = Frame(looped, inputs)

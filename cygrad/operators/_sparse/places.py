@@ -1,4 +1,4 @@
-"""Operators that move, select and join places of sparse tensors: values are in_order in another order, and nothing else is computed."""
+"""Operators that move, select and join places of sparse tensors: values are put in another order, and nothing else is computed."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def looped(run: Compiled, carry: Any, x: Any, leaves: Sequence[Any], rows: range
             or len(inputs) < len(carried) + len(slices) or not all(leaf.is_contiguous() for leaf in carried)
             or any(a is not b for a, b in zip(inputs, carried + slices, strict=False))):
         return None
-    step = LoopedStep(entry.replay, len(inputs), carry_numbers, len(slices), y_numbers, entry.differentiable)
+    step = LoopedStep(entry.replay, carry_numbers, len(slices), y_numbers, entry.differentiable)
     if step.nbytes > LARGEST or not step.fits:
         return None
     operands = [*carried, *leaves, *inputs[len(carried) + len(slices):]]

@@ -5,7 +5,7 @@ from cpython.ref cimport Py_INCREF
 from cygrad._core.capture.replay cimport FIRST_INPUT, Replay
 from cygrad._core.graph.history cimport attach, connect, edge
 from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
-from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
 from cygrad._core.graph.tensor cimport (SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, empty_like, needs_grad,
@@ -42,7 +42,7 @@ cdef class CompiledNode(Node):
         if self.flags & NODE_RELEASED or self.saved0 is None:
             raise released_error()
         replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
-        gradients = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
+        gradients = grads_list(grads, self.outputs)
         for gradient in gradients:
             whole, any_arrived = whole and is_ordinary(gradient), any_arrived or gradient is not None
         if not any_arrived:

@@ -32,7 +32,7 @@ cdef struct Rows:
 
 cdef class LoopedStep:
     cdef Replay replay
-    cdef int carried, slices, outputs, constants
+    cdef int carried, slices, outputs
     cdef StepValue values[MOST]             # carried: results of a step
     cdef StepValue results[MOST]
     cdef list layouts, result_layouts

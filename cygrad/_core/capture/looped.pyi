@@ -9,5 +9,5 @@ class LoopedStep:
     fits: bool
 
     def __init__(
-        self, replay: Replay, inputs: int, carry: list[int], slices: int, outputs: list[int], differentiable: tuple[int, ...]
+        self, replay: Replay, carry: list[int], slices: int, outputs: list[int], differentiable: tuple[int, ...]
     ) -> None: ...

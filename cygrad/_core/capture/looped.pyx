@@ -51,12 +51,11 @@ cdef class LoopedStep:
     `carry`, `outputs`: the numbers of the results that are carried on, and of the others. The inputs of the program are `carry`, `slices`,
     then constants; `differentiable` are the numbers of those that require gradients.
     """
-    def __init__(self, Replay replay not None, int inputs, list carry not None, int slices, list outputs not None,
-                 tuple differentiable not None):
+    def __init__(self, Replay replay not None, list carry not None, int slices, list outputs not None, tuple differentiable not None):
         self.replay, self.carried, self.slices, self.outputs = replay, <int>len(carry), slices, <int>len(outputs)
-        self.constants, self.differentiable = inputs - self.carried - slices, differentiable
-        if not all([0 <= number < len(replay.forward_part.results) for number in carry + outputs]) or inputs != replay.inputs:
-            raise ValueError("LoopedStep: there are no such results, or not so many inputs")
+        self.differentiable = differentiable
+        if not all([0 <= number < len(replay.forward_part.results) for number in carry + outputs]):
+            raise ValueError("LoopedStep: there are no such results")
         self.layouts = [replay.forward_part.results[number] for number in carry]
         self.result_layouts = [replay.forward_part.results[number] for number in outputs]
         weights = {number: place for place, number in enumerate(replay.recorded)}

@@ -16,7 +16,7 @@ from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, 
 from cygrad._core.capture.replay cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node
 from cygrad._core.graph.saved cimport check_version, released_error
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
 from cygrad._core.graph.tracking cimport track_reachable
@@ -116,7 +116,7 @@ cdef class LoopNode(Node):
         if self.flags & NODE_RELEASED or self.saved0 is None:
             raise released_error()
         looped, inputs, versions, states, rerun = self.saved0
-        gradients = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
+        gradients = grads_list(grads, self.outputs)
         for gradient in gradients:
             if gradient is not None:
                 whole, any_arrived = whole and is_ordinary(gradient), True

@@ -15,7 +15,7 @@ from cygrad.func.forward import jvp
 from cygrad.func.reverse import grad, vjp
 from cygrad.func.sparsity import hessian_sparsity, sparsity
 from cygrad.func.vmapping import vmap
-from cygrad.operators._sparse.pattern import Pattern
+from cygrad.operators._sparse.pattern import Pattern, starts_of
 from cygrad.tensor import Tensor
 
 
@@ -39,8 +39,7 @@ class Coloured:
         self.colour_of = colours
         order = np.lexsort((columns, rows))
         rows, columns = rows[order], columns[order]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.shape[0]))])
-        self._places = Pattern(sparse_csr, self.shape, (from_array(starts), from_array(columns)), True)
+        self._places = Pattern(sparse_csr, self.shape, (from_array(starts_of(rows, self.shape[0])), from_array(columns)), True)
         if symmetric:       # an entry that is not alone in its row is read from its mirror image
             swapped = ~alone_in_rows(coo, colours)[order]
             rows, columns = np.where(swapped, columns, rows), np.where(swapped, rows, columns)

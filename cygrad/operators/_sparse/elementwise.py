@@ -14,9 +14,8 @@ from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.formats import sparse_coo
 from cygrad._core.operands.arrays import from_array
 from cygrad.operators._sparse.conversion import coalesced
-from cygrad.operators._sparse.pattern import in_order, pattern_of_coordinates, summed
+from cygrad.operators._sparse.pattern import in_order, pattern_of_coordinates
 from cygrad.operators._sparse.rules import changed_in_place, rule
-from cygrad.operators.joining import cat
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -63,27 +62,31 @@ def _distinct(input: Tensor) -> Tensor:
     return coalesced(input) if input.layout is sparse_coo else input
 
 
-def _with_same_places(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """Return two sparse tensors with the places of both, zeros where one has none."""
+def _have_same_places(first: Tensor, second: Tensor) -> bool:
+    a, b = sparse_part(first).pattern, sparse_part(second).pattern
+    return a.layout is b.layout and a.same_places(b)
+
+
+def _coalesced_pair(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Return two sparse tensors, coalesced; RuntimeError where their sizes or their numbers of sparse dims differ."""
     if tuple(first.shape) != tuple(second.shape):
         raise RuntimeError(f"The size of sparse tensors must match: {list(first.shape)} and {list(second.shape)}")
+    pair = coalesced(first), coalesced(second)
+    dims = [sparse_part(each).pattern.sparse_dim for each in pair]
+    if dims[0] != dims[1]:
+        raise RuntimeError(f"sparse tensors must have as many sparse dims: {dims[0]} and {dims[1]}")
+    return pair
+
+
+def _with_same_places(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Return two sparse tensors with the places of both, zeros where one has none."""
     first, second = _distinct(first), _distinct(second)
-    a, b = sparse_part(first), sparse_part(second)
-    if a.pattern.layout is b.pattern.layout and a.pattern.same_places(b.pattern):
+    if tuple(first.shape) == tuple(second.shape) and _have_same_places(first, second):
         return first, second
-    first, second = coalesced(first), coalesced(second)
-    a, b = sparse_part(first), sparse_part(second)
-    if a.pattern.sparse_dim != b.pattern.sparse_dim:
-        raise RuntimeError(f"sparse tensors must have as many sparse dims: {a.pattern.sparse_dim} and {b.pattern.sparse_dim}")
-    union = sparse_part(_joined(a, b, b.inner)).pattern
+    first, second = _coalesced_pair(first, second)
+    coordinates = np.concatenate([sparse_part(each).pattern.coordinates for each in (first, second)], 1)
+    union, _ = pattern_of_coordinates(coordinates, first.shape, False).coalescence
     return union.around(union.values_at(first)), union.around(union.values_at(second))
-
-
-def _joined(a: Any, b: Any, values: Tensor) -> Tensor:
-    """Return the sum of two sparse tensors by their parts; the second has other values."""
-    coordinates = np.concatenate([a.pattern.coordinates, b.pattern.coordinates], 1)
-    pattern, inverse = pattern_of_coordinates(coordinates, a.pattern.shape, False).coalescence
-    return pattern.around(summed(cat([a.inner, values]), pattern, inverse))
 
 
 # ----- Sums -----
@@ -115,14 +118,9 @@ def mul(input: Any, other: Any) -> Any:
         sparse, factor = (input, other) if right is None else (other, input)
         return _scaled("mul", sparse, factor)
     first, second = _distinct(input), _distinct(other)
-    a, b = sparse_part(first), sparse_part(second)
-    if a.pattern.layout is b.pattern.layout and a.pattern.same_places(b.pattern):
+    if _have_same_places(first, second):
         return elementwise("mul", first, second)
-    if tuple(first.shape) != tuple(second.shape):
-        raise RuntimeError(f"The size of sparse tensors must match: {list(first.shape)} and {list(second.shape)}")
-    a, b = sparse_part(coalesced(first)), sparse_part(coalesced(second))
-    if a.pattern.sparse_dim != b.pattern.sparse_dim:
-        raise RuntimeError(f"sparse tensors must have as many sparse dims: {a.pattern.sparse_dim} and {b.pattern.sparse_dim}")
+    a, b = map(sparse_part, _coalesced_pair(first, second))
     _, at_a, at_b = np.intersect1d(a.pattern.keys, b.pattern.keys, True, return_indices=True)
     common = a.pattern.selected(at_a)
     return common.around(in_order(a.inner, from_array(at_a)) * in_order(b.inner, from_array(at_b))).to_sparse(layout=input.layout)

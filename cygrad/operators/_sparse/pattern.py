@@ -125,7 +125,7 @@ class Pattern:
         """The entries of a matrix by rows."""
         rows, columns = self.coordinates
         order = None if (np.diff(rows) >= 0).all() else np.argsort(rows, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.shape[0]))])
+        starts = starts_of(rows, self.shape[0])
         kind = np.int32 if max(self.entries, *self.sparse_shape) < INT32_LIMIT else np.int64
         ordered = columns if order is None else columns[order]
         return Rows(from_array(starts.astype(kind)), from_array(ordered.astype(kind)), None if order is None else from_array(order))
@@ -160,8 +160,7 @@ class Pattern:
         if layout is sparse_coo:
             result = pattern_of_coordinates(ordered, self.shape)
         else:
-            lines = self.shape[COMPRESSED[layout].dim]
-            compressed = np.concatenate([[0], np.cumsum(np.bincount(ordered[0], minlength=lines))])
+            compressed = starts_of(ordered[0], self.shape[COMPRESSED[layout].dim])
             result = Pattern(layout, self.shape, (from_array(compressed), from_array(np.ascontiguousarray(ordered[1]))), True)
         return result, None if order is None else from_array(order)
 
@@ -188,15 +187,19 @@ class Pattern:
             return self.values_at(tensor.to_dense())
         pattern, inverse = part.pattern.coalescence
         values = summed(part.inner, pattern, inverse)
-        found_at = np.searchsorted(pattern.keys, self.keys)
-        inside = np.minimum(found_at, max(pattern.entries - 1, 0))
-        missing = np.ones(self.entries, bool) if not pattern.entries else pattern.keys[inside] != self.keys
         if not pattern.entries:
             return values.new_zeros((self.entries, *self.dense_shape))
+        inside = np.minimum(np.searchsorted(pattern.keys, self.keys), pattern.entries - 1)
+        missing = pattern.keys[inside] != self.keys
         result = values.index_select(0, from_array(inside))
         if not missing.any():
             return result
         return result.masked_fill(from_array(missing.reshape(-1, *(1 for _ in self.dense_shape))), 0)
+
+
+def starts_of(lines: np.ndarray, count: int) -> np.ndarray:
+    """Return where each of `count` lines begins among entries in the order of their lines, and the number of entries."""
+    return np.concatenate([[0], np.cumsum(np.bincount(lines, minlength=count))])
 
 
 def pattern_of_coordinates(coordinates: np.ndarray, shape: Sequence[int], is_coalesced: bool = True) -> Pattern:

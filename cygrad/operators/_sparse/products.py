@@ -11,7 +11,7 @@ from cygrad._core.operands.arrays import from_array
 from cygrad.operators import products
 from cygrad.operators._language.arguments import read_factor
 from cygrad.operators._sparse.conversion import coalesced
-from cygrad.operators._sparse.pattern import in_order, pattern_of_keys, summed
+from cygrad.operators._sparse.pattern import in_order, pattern_of_keys, starts_of, summed
 from cygrad.operators._sparse.rules import rule
 from cygrad.operators._sparse.scipy_matrices import from_scipy
 from cygrad.operators.sparse_products import _sparse_times
@@ -50,7 +50,7 @@ def matmul(input: Any, other: Any) -> Tensor:
 def _product_of_sparse(input: Tensor, other: Tensor) -> Tensor:
     """Return the product of two sparse matrices: all pairs of entries that meet, summed by their places."""
     a, b = sparse_part(input), sparse_part(coalesced(other))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(b.pattern.coordinates[0], minlength=b.pattern.shape[0]))])
+    starts = starts_of(b.pattern.coordinates[0], b.pattern.shape[0])
     rows, inner = a.pattern.coordinates
     counts = np.diff(starts)[inner]
     of_a = np.repeat(np.arange(a.pattern.entries), counts)

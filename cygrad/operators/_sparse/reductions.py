@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 @rule
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
+    if keepdim and dim is not None:
+        result = sum(input, dim, dtype=dtype)
+        for d in sorted(normalized_dims(dim, input.ndim)):
+            result = result.unsqueeze(d)
+        return result
     part = sparse_part(input)
     values = part.inner if dtype is None else part.inner.to(dtype)
     if dtype is None and not values.dtype.is_differentiable:
@@ -34,11 +39,6 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLi
         values = values.sum(values_dims)
     sparse_dims = [d for d in range(pattern.sparse_dim) if d not in dims]
     shape = [size for d, size in enumerate(pattern.shape) if d not in dims]
-    if keepdim:
-        result = sum(input, dim, dtype=dtype)
-        for d in sorted(dims):
-            result = result.unsqueeze(d)
-        return result
     if not sparse_dims:
         return values.sum(0)
     whole = pattern_of_coordinates(pattern.coordinates[sparse_dims], shape, False)

@@ -43,14 +43,18 @@ def answer(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) 
             return result
     elif declaration is not None and declaration.forward is declaration.batch is None:      # composed of others
         return operator.function(*arguments, **keywords)
-    raise NotImplementedError(f"{name}() is not implemented for sparse tensors: use to_dense(), or values()")
+    raise _without_rule(name)
+
+
+def _without_rule(name: str) -> NotImplementedError:
+    return NotImplementedError(f"{name}() is not implemented for sparse tensors: use to_dense(), or values()")
 
 
 def changed_in_place(name: str, target: Any, *arguments: Any, **keywords: Any) -> Any:
     """Compute the operator of an in-place form, and have the target take on its result."""
     method = getattr(target, name[:-1], None)
     if method is None:
-        raise NotImplementedError(f"{name}() is not implemented for sparse tensors: use to_dense(), or values()")
+        raise _without_rule(name)
     return replaced(target, method(*arguments, **keywords))
 
 

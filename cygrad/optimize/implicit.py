@@ -124,6 +124,11 @@ def solution_of(name: str, equation: Equation, solve: Callable[[Callable[[Tensor
     return _Solution.apply(equation, x, *equation.arguments) if equation.arguments else x
 
 
+def start_of(x0: Any) -> Tensor:
+    """Return the tensor that a solver starts from: float64 for arrays and numbers."""
+    return x0.detach() if isinstance(x0, Tensor) else from_array(np.array(x0, np.float64))
+
+
 # ----- For a user's own solver -----
 def custom_root(f: Map, x0: Any, solve: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor], args: Any = (),
                 linear_solve: Linear = dense_solve) -> Tensor:
@@ -140,7 +145,7 @@ def custom_root(f: Map, x0: Any, solve: Callable[[Callable[[Tensor], Tensor], Te
     >>> a.grad                                       # 1 / (2 sqrt(a))
     tensor(0.1667)
     """
-    start = x0.detach() if isinstance(x0, Tensor) else from_array(np.array(x0, np.float64))
+    start = start_of(x0)
     return solution_of("custom_root()", Equation(f, args, linear_solve), lambda f: solve(f, start))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.autograd import enable_grad
 from cygrad.func import grad, jacrev
-from cygrad.optimize.implicit import Equation, Linear, dense_solve, solution_of
+from cygrad.optimize.implicit import Equation, Linear, dense_solve, solution_of, start_of
 from cygrad.optimize.objective import value_and_grad
 from cygrad.tensor import Tensor
 
@@ -27,7 +27,7 @@ def _scipy(function: str) -> Any:
 
 
 def _start(function: str, x0: Any) -> Tensor:
-    start = x0.detach() if isinstance(x0, Tensor) else from_array(np.array(x0, np.float64))
+    start = start_of(x0)
     if not start.is_floating_point():
         raise TypeError(f"optimize.{function}(): x0 must be a floating-point tensor or array, not of {start.dtype}")
     return start

@@ -172,19 +172,22 @@ def _stem(module: str) -> str:
     return module.rpartition(".")[2]
 
 
+def _path(name: str) -> str:
+    """Return the path of a name from the package on."""
+    return name if name.startswith("cygrad.") else f"cygrad.{name}"
+
+
 def _places(families: dict[str, dict[str, list[catalogue.Entry]]]) -> dict[str, modules.Place]:
     """Return the places of the operators' names."""
     results = {}
     for module, operators in families.items():
         for name, entries in operators.items():
             for public in _names(entries):
-                full = public if public.startswith("cygrad.") else f"cygrad.{public}"
-                results[full] = modules.Place(f"{_stem(module)}.md", slug(public_name(name)))
+                results[_path(public)] = modules.Place(f"{_stem(module)}.md", slug(public_name(name)))
     for title, rows in _sections():
         for row in rows:
             for public in _formula_names(row):
-                full = public if public.startswith("cygrad.") else f"cygrad.{public}"
-                results.setdefault(full, modules.Place(_page_of(title), slug(public_name(row.name))))
+                results.setdefault(_path(public), modules.Place(_page_of(title), slug(public_name(row.name))))
     return results
 
 

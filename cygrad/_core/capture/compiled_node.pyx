@@ -37,7 +37,7 @@ cdef class CompiledNode(Node):
         cdef Replay replay
         cdef TensorImpl tensor
         cdef list gradients, computed = None
-        cdef int k, number
+        cdef int number
         cdef bint whole = not grad_mode()[0], any_arrived = False
         if self.flags & NODE_RELEASED or self.saved0 is None:
             raise released_error()

@@ -22,9 +22,10 @@ from building.units import Unit, build_units
 
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
-# Rooms whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are short, or
-# LAPACK's, and the engine and the levels are no slower.
-OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "matrices": SHORT, "engine": SHORT, "levels": SHORT}
+# Rooms and modules whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are
+# short, or LAPACK's, and the engine and the levels are no slower.
+OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "captured": SELDOM, "grouping": SELDOM, "by_hand": SELDOM, "handles": SELDOM,
+                "matrices": SHORT, "engine": SHORT, "levels": SHORT, "profiling": SHORT}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
@@ -71,7 +72,7 @@ class Build(build_ext):
         folder = Path(self.build_temp)
         for source in (COMMON, *MODULES):
             translated = common_translation(folder) if source is COMMON else translation_of(source, folder, self.debug)
-            optimization = OPTIMIZATION.get(source.parent.name, CALLS)
+            optimization = OPTIMIZATION.get(source.stem, OPTIMIZATION.get(source.parent.name, CALLS))
             flags = [*optimization, "-include", ERROR_PATHS]
             yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), flags), translated)
 

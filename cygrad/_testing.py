@@ -10,12 +10,12 @@ from cygrad._core.graph.notes import Notes
 from cygrad._core.programs.pending import defer_from, pending_results
 from cygrad._kernels.programs.by_hand import run_steps
 from cygrad._kernels.programs.checking import program_checks
-from cygrad._kernels.programs.settings import set_programs
+from cygrad._kernels.programs.settings import group_from, set_programs
 from cygrad._kernels.system.allocator import fail_after, live_bytes
 from cygrad._kernels.system.threads import exchange_grains, region_threads, reset_region_threads
 
-__all__ = ["Notes", "defer_from", "fail_alloc", "grains", "live_bytes", "pending_results", "program_checks", "run_steps", "set_programs",
-           "threads_used"]
+__all__ = ["Notes", "defer_from", "fail_alloc", "grains", "group_from", "live_bytes", "pending_results", "program_checks", "run_steps",
+           "set_programs", "threads_used"]
 
 
 class fail_alloc:

@@ -9,10 +9,11 @@ from collections import Counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygrad._core.capture.compiled_node import may_replay, recorded_results, replayed
+from cygrad._core.capture.captured import Uncapturable
+from cygrad._core.capture.compiled_node import in_profile, may_replay, recorded_results, replayed
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole, put_together
-from cygrad._core.capture.replay import GaveUp, Replay, Uncapturable
+from cygrad._core.capture.replay import GaveUp, Replay
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl
@@ -133,6 +134,7 @@ class Compiled:
         >>> import cygrad
         >>> print(cygrad.compile(lambda x: (x * 2).sin()).explain(cygrad.ones(3)))
         2 steps: mul, sin
+        0 of them in 0 groups, block by block
         0 calls of Python
         0 decisions by values
         memory: 4096 bytes of intermediates, 0 bytes kept for a backward
@@ -148,11 +150,13 @@ class Compiled:
             return f"not captured: {error}"
         if not entries:
             return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
-        names, functions, decisions, arena, residuals = entries[0].replay.described()
+        names, groups, functions, decisions, arena, residuals = entries[0].replay.described()
         counts = Counter(name for name in names if name != "call")
         kernels = ", ".join(f"{count} {name}" if count > 1 else name for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
         calls = ", ".join(sorted({getattr(function, "__name__", str(function)) for function in functions}))
-        return (f"{len(names)} steps: {kernels}\n{len(functions)} calls of Python{': ' if calls else ''}{calls}\n"
+        grouped = sum(end - first for first, end in groups)
+        return (f"{len(names)} steps: {kernels}\n{grouped} of them in {len(groups)} groups, block by block\n"
+                f"{len(functions)} calls of Python{': ' if calls else ''}{calls}\n"
                 f"{decisions} decisions by values\nmemory: {arena} bytes of intermediates, {residuals} bytes kept for a backward")
 
     def cache_clear(self) -> None:
@@ -179,7 +183,7 @@ class Compiled:
                     return self._replay(entry, inputs, args, kwargs)
                 except GaveUp:      # another way through the function
                     continue
-        if key in self._refused or len(self._refused) >= MOST_CAPTURES or is_observed() and not self._fullgraph:
+        if key in self._refused or len(self._refused) >= MOST_CAPTURES or is_observed() and not self._fullgraph or in_profile():
             return self._run(args, kwargs)
         if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
             self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
@@ -191,7 +195,7 @@ class Compiled:
         """Return the program for some arguments, its inputs, and a check of values outside; None if a call would not replay."""
         tensors: list[Any] = []
         try:
-            entries = self._entries.get(signature_of(args, {}, tensors, []), ()) if may_replay() else ()
+            entries = self._entries.get(signature_of(args, {}, tensors, []), ()) if may_replay() and not in_profile() else ()
         except (Uncommon, TypeError):
             return None
         for entry in entries:
@@ -343,7 +347,7 @@ class Capture:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
             weights = [zeros(result.shape, dtype=result.dtype) for result in recorded]
             back = self.gradients(notes, observation, recorded, [inputs[number] for number in differentiable], weights)
-        replay = Replay(notes, inputs, results, split, weights, back)
+        replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + of_gradients, len(self.tensors), template, gradients, differentiable,

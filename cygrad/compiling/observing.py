@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardSource
-from cygrad._core.capture.replay import Uncapturable
 from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 

@@ -39,8 +39,25 @@ def test_a_program_is_explained():
         return y.sort().values if y.sum() > 0 else y
 
     text = cg.compile(function).explain(X)
-    assert text.splitlines()[:3] == ["6 steps: mul, add, sum, gt, bool", "1 calls of Python: sort", "1 decisions by values"]
+    assert text.splitlines()[:4] == ["6 steps: mul, add, sum, gt, bool", "0 of them in 0 groups, block by block", "1 calls of Python: sort",
+                                     "1 decisions by values"]
     assert "not captured" in cg.compile(lambda x: x.sum().item()).explain(X)
+
+
+def test_a_profile_shows_the_steps_of_a_replay():
+    x = cg.rand(5000, dtype=cg.float64).requires_grad_()
+    compiled = cg.compile(lambda x: ((x * 2 + 1).sin() + x.sort().values).sum())
+    compiled(x).backward()
+    with cg.autograd.profiler.profile() as profile:
+        compiled(x).backward()
+    names = {row.key.removeprefix("aten::") for row in profile.key_averages()}
+    assert names >= {"mul + add + sin", "sort", "sum", "CompiledFunctionBackward"}
+    assert any(name.endswith("<lambda>()") for name in names)
+    assert compiled.cache_info().hits == 1
+    with cg.autograd.profiler.profile():
+        fresh = cg.compile(lambda x: x * 2)
+        fresh(x)
+    assert fresh.cache_info().misses == 0
 
 
 def test_classes_and_indices_are_captured():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._testing import defer_from
+from cygrad._testing import defer_from, group_from
 from cygrad.autograd import grad
 from cygrad.config import set_contraction
 from samples import array_of
@@ -108,15 +108,16 @@ def compare(seed):
 
 
 @pytest.mark.filterwarnings("ignore:compile")
-@pytest.mark.parametrize("large", [1 << 17, 8])
+@pytest.mark.parametrize(("large", "grouped"), [(1 << 17, 1 << 11), (1 << 17, 1), (8, 1)])
 @pytest.mark.cases("first", range(0, COUNT, 20))
-def test_replays_have_the_bits_of_the_function(first, large):
+def test_replays_have_the_bits_of_the_function(first, large, grouped):
     contracts = set_contraction(False)
-    before = defer_from(large)
+    before = defer_from(large), group_from(grouped)
     try:
         with np.errstate(all="ignore"):
             replays = sum(compare(seed) for seed in range(first, first + 20))
     finally:
-        defer_from(before)
+        defer_from(before[0])
+        group_from(before[1])
         set_contraction(contracts)
     assert replays > 20

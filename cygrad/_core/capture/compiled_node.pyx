@@ -2,7 +2,8 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from cygrad._core.capture.replay cimport FIRST_INPUT, Replay
+from cygrad._core.capture.captured cimport FIRST_INPUT
+from cygrad._core.capture.replay cimport Replay
 from cygrad._core.graph.history cimport attach, connect, edge
 from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node
@@ -11,7 +12,7 @@ from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_defaul
 from cygrad._core.graph.tensor cimport (SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, empty_like, needs_grad,
                                         shallow_copy, tensor_type)
 from cygrad._core.graph.tracking cimport track_reachable
-from cygrad._core.levels.observers cimport is_profiling, profiling_threads
+from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport owner_of, version_of
 from cygrad._core.operands.operands cimport copy_into, fits_loop
 
@@ -98,18 +99,28 @@ def suspend_replays(int change):
 
 
 def may_replay():
-    """Say whether only the results of calls are seen: there is no profile, anomaly mode, hook, transform or capture in this thread."""
-    return not (cg_suspensions_place()[0] or is_noting() or anomaly_mode or cg_function_modes or profiling_threads and is_profiling()
-                or hook_pairs and packs_by_default() or innermost_level() is not None)
+    """Say whether only the results of calls, and kernels, are seen: there is no anomaly mode, hook, transform or capture in this thread."""
+    return not (cg_suspensions_place()[0] or is_noting() or anomaly_mode or cg_function_modes or hook_pairs and packs_by_default()
+                or innermost_level() is not None)
+
+
+def in_profile():
+    """Say whether this thread is profiled."""
+    return bool(profiling_threads) and is_profiling()
 
 
 def replayed(Replay replay not None, list inputs not None, tuple differentiable not None, object rerun):
     """Return the results of a program for inputs, recorded where `differentiable` has numbers of inputs."""
-    cdef list state = [], results = replay.run_forward(inputs, state)
+    cdef Py_ssize_t token = begin_event(replay.name, tuple(inputs), -1) if profiling_threads else 0
+    cdef list state = [], results
     cdef CompiledNode node
     cdef TensorImpl tensor
     cdef int k
     cdef bint tracked = False
+    try:
+        results = replay.run_forward(inputs, state)
+    finally:
+        end_event(token)
     for number in replay.written:
         count_change(<TensorImpl>inputs[number])
     if not differentiable or not grad_mode()[0]:

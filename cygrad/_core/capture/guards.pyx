@@ -9,7 +9,7 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 from numpy import ndarray
 
-from cygrad._core.capture.replay import Uncapturable
+from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.signature import Uncommon
 
 cdef extern from "Python.h":

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.layouts cimport SAME, Layout
 from cygrad._core.capture.looped cimport CARRIED, PASSED, Frame, LoopedStep, StepValue, tensor_like
-from cygrad._core.capture.replay cimport FIRST_INPUT
+from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, value_address
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loop

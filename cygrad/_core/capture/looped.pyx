@@ -6,7 +6,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from cygrad._core.capture.layouts cimport MADE, SAME, Layout
-from cygrad._core.capture.replay cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, Replay
+from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
+from cygrad._core.capture.replay cimport Replay
 from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, value_address
 from cygrad._core.memory.storage cimport Storage, new_storage

@@ -13,7 +13,7 @@ from cygrad._core.capture.compiled_node cimport hand_over, is_ordinary, weight_o
 from cygrad._core.capture.layouts cimport Layout, suits
 from cygrad._core.capture.loop_gradients cimport Sums
 from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
-from cygrad._core.capture.replay cimport FIRST_INPUT
+from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node

@@ -3,7 +3,7 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
@@ -12,12 +12,13 @@ from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large,
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
 from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
+from cygrad._kernels.programs.groups cimport fuse_elementwise, fuse_loop
 from cygrad._kernels.programs.linked cimport Loop, run_loop
-from cygrad._kernels.programs.steps cimport dtype_of
+from cygrad._kernels.programs.steps cimport Program, dtype_of
 
 cdef enum:
     NUMBER_WORDS = sizeof(cg_number) // sizeof(intptr_t)
-    HEAD = 7 + MAX_PARAMS * NUMBER_WORDS        # words before the shape
+    HEAD = 8 + MAX_PARAMS * NUMBER_WORDS        # words before the shape
 
 cdef struct Map:
     const cg_kernel* kernel
@@ -46,6 +47,9 @@ cdef int run_map(void* arguments, char** data) noexcept nogil:
 
 
 # ----- One loop -----
+cdef Traits OF_LOOPS = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=fuse_loop)
+
+
 cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, TensorImpl result):
     """Do as `map_simple`, by a launch."""
     cdef Loop each
@@ -53,11 +57,12 @@ cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const
     cdef int k
     memset(&each, 0, sizeof(each))      # equal ones become one in a program
     each.loop, each.n, each.number_at = kernel.loops[dtype], result.count, -1
+    each.kernel, each.dtype, each.out_dtype, each.inputs, each.has_params = kernel, dtype, result.dtype_nr, count, params is not NULL
     each.strides[0] = each.strides[1] = cg_itemsize[dtype]
     if params is not NULL:
         memcpy(each.params, params, sizeof(each.params))
     begin_launch(&launch, kernel.name, run_loop, &each, sizeof(each))
-    launch.traits = &STEADY
+    launch.traits = &OF_LOOPS
     for k in range(count):
         if values[k].tensor is NULL:
             each.number_at, each.number, each.strides[k] = k, values[k].number, 0
@@ -81,10 +86,10 @@ cdef size_t store_map(const void* arguments, intptr_t* words) noexcept:
     if words is NULL:
         return HEAD + map.ndim + map.count * (1 + NUMBER_WORDS + operand_words(map.ndim))
     words[0], words[1], words[2], words[3], words[4] = <intptr_t>map.kernel, map.dtype, map.count, map.ndim, map.cost
-    words[5], words[6] = map.fresh, map.has_params
-    memset(&words[7], 0, sizeof(map.params))
+    words[5], words[6], words[7] = map.fresh, map.masks, map.has_params
+    memset(&words[8], 0, sizeof(map.params))
     if map.has_params:
-        memcpy(&words[7], map.params, sizeof(map.params))
+        memcpy(&words[8], map.params, sizeof(map.params))
     place = words + HEAD
     for d in range(map.ndim):
         place[d] = map.shape[d]
@@ -98,21 +103,33 @@ cdef size_t store_map(const void* arguments, intptr_t* words) noexcept:
     return place - words
 
 
-cdef int run_stored_map(void* arguments, char** data) noexcept nogil:
-    cdef const intptr_t* words = <const intptr_t*>arguments
-    cdef Operand operands[MAX_OPERANDS]
-    cdef int count = <int>words[2], ndim = <int>words[3], k, tensors = 0
+cdef inline void load_operands(Operand* operands, const intptr_t* words, char** data) noexcept nogil:
+    cdef int ndim = <int>words[3], k, tensors = 0
     cdef const intptr_t* place = words + HEAD + ndim
-    for k in range(count):
+    for k in range(words[2]):
         if place[0]:
             operands[k].data = <char*>&place[1]
         else:
             operands[k].data = data[tensors]
             tensors += 1
         place = load_operand(&operands[k], ndim, place + 1 + NUMBER_WORDS)
-    run_elementwise(<const cg_kernel*>words[0], <int>words[1], count, operands, ndim, words + HEAD, &words[7] if words[6] else NULL,
-                    <int>words[4], words[5])
+
+
+cdef int run_stored_map(void* arguments, char** data) noexcept nogil:
+    cdef const intptr_t* words = <const intptr_t*>arguments
+    cdef Operand operands[MAX_OPERANDS]
+    load_operands(operands, words, data)
+    run_elementwise(<const cg_kernel*>words[0], <int>words[1], <int>words[2], operands, <int>words[3], words + HEAD,
+                    &words[8] if words[7] else NULL, <int>words[4], words[5])
     return 0
+
+
+cdef bint fuse_map(Program* program, const void* arguments, char** places) noexcept:
+    cdef const intptr_t* words = <const intptr_t*>arguments
+    cdef Operand operands[MAX_OPERANDS]
+    load_operands(operands, words, places)
+    return fuse_elementwise(program, <const cg_kernel*>words[0], <int>words[1], <int>words[6], &words[8] if words[7] else NULL,
+                            <int>words[4], <int>words[2] - 1, operands, words[5], <int>words[3], words + HEAD)
 
 
 cdef object map_again(void* arguments, list storages, const intptr_t* starts):
@@ -138,8 +155,10 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
     return tensor
 
 
-cdef Traits OF_MAPS = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_map, run_stored=run_stored_map)
-cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, makes=True, again=map_again, store=NULL, run_stored=NULL)
+cdef Traits OF_MAPS = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_map, run_stored=run_stored_map,
+                             fuse=fuse_map)
+cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, makes=True, again=map_again, store=NULL, run_stored=NULL,
+                                   fuse=NULL)
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport attach, connect
-from cygrad._core.graph.launches cimport Launch, add_changed, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_part, begin_launch, run_launch
 from cygrad._core.graph.node cimport finish_node_type
 from cygrad._core.graph.rules cimport RuleNode, RuleOp, init_rule_node, record, rule_op
 from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, view_of
@@ -278,7 +278,7 @@ cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
     if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
         frame.ndim, frame.nbytes = ndim, whole.count * itemsize
         begin_launch(&launch, "frame", zero_frame, &frame, sizeof(frame))
-        add_changed(&launch, whole)
+        add_part(&launch, whole)
         run_launch(&launch, False)
     elif not is_box or ndim:
         zero(whole)

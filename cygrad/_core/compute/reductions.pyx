@@ -199,8 +199,9 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
     return None
 
 
-cdef Traits OF_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=NULL, store=store_reduce, run_stored=run_stored_reduce)
-cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=reduce_again, store=NULL, run_stored=NULL)
+cdef Traits OF_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=NULL, store=store_reduce, run_stored=run_stored_reduce,
+                                   fuse=NULL)
+cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=reduce_again, store=NULL, run_stored=NULL, fuse=NULL)
 
 
 cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) noexcept:

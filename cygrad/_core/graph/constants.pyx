@@ -2,10 +2,12 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
+from cygrad._kernels.drivers.copying cimport Copy, Move, run_copy, run_move, run_stored_copy, store_copy
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_number
 from cygrad._kernels.drivers.packing cimport zero_dense
+from cygrad._kernels.programs.groups cimport fuse_copy, fuse_move
 
 cdef struct Zeros:
     intptr_t count
@@ -51,16 +53,28 @@ cdef TensorImpl tensor_of_number(const void* number, int dtype):
     return result
 
 
-cdef int run_move(void* arguments, char** data) noexcept nogil:
-    memcpy(data[1], data[0], (<size_t*>arguments)[0])
-    return 0
+cdef Traits OF_MOVES = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=fuse_move)
 
 
 cdef int move(TensorImpl target, TensorImpl source) noexcept:
-    cdef size_t nbytes = target.count * cg_itemsize[target.dtype_nr]
+    cdef Move moved
     cdef Launch launch
-    begin_launch(&launch, "move", run_move, &nbytes, sizeof(nbytes))
-    launch.traits = &STEADY
+    moved.count, moved.dtype = target.count, target.dtype_nr
+    begin_launch(&launch, "move", run_move, &moved, sizeof(moved))
+    launch.traits = &OF_MOVES
     add_input(&launch, source)
     add_output(&launch, target)
     return run_launch(&launch, False)
+
+
+cdef Traits OF_COPIES = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_copy, run_stored=run_stored_copy,
+                               fuse=fuse_copy)
+
+
+cdef int copy_as_described(Copy* elements, TensorImpl target, TensorImpl source, bint release) noexcept:
+    cdef Launch launch
+    begin_launch(&launch, "copy", run_copy, elements, sizeof(elements[0]))
+    launch.traits = &OF_COPIES
+    add_input(&launch, source)
+    add_output(&launch, target)
+    return run_launch(&launch, release)

@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl, address, value_address
+from cygrad._kernels.programs.groups cimport fuse_function
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS, kernel_function
 from cygrad._kernels.programs.settings cimport noted
 
@@ -27,6 +28,7 @@ cdef struct Traits:
     again_function again                # or NULL
     store_function store                # or NULL: notes have the words in place of the arguments, and `run_stored`
     kernel_function run_stored          # which does not change them
+    fuse_function fuse                  # of the words, or of the arguments where there are none; or NULL
 
 cdef struct Launch:
     const char* name
@@ -37,13 +39,14 @@ cdef struct Launch:
     const Traits* traits                # NULL: none
     int count
     unsigned read, written              # bits by tensor
+    unsigned partly                     # written, where no element is read and some stay as they are
     PyObject* tensors[MAX_TENSORS]      # borrowed
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
     launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL
     launch.traits = NULL
     launch.count = 0
-    launch.read = launch.written = 0
+    launch.read = launch.written = launch.partly = 0
 
 # Of kernels that neither change their arguments nor need memory.
 cdef Traits STEADY
@@ -63,6 +66,11 @@ cdef inline void add_changed(Launch* launch, TensorImpl tensor) noexcept:
     """Add a tensor of which the kernel reads elements and writes some."""
     launch.read |= 1 << launch.count
     add_output(launch, tensor)
+
+cdef inline void add_part(Launch* launch, TensorImpl tensor) noexcept:
+    """Add a tensor of which the kernel writes some elements and reads none."""
+    launch.partly |= 1 << launch.count
+    add_changed(launch, tensor)
 
 cdef inline int run_launch(Launch* launch, bint release) noexcept:
     """Run a kernel, `release`: without the GIL. -1: there is no memory."""

@@ -1,4 +1,4 @@
-"""Notes: the steps of a thread, in the form in which a program of them can be made (`capture.replay`).
+"""Notes: the steps of a thread, in the form in which a program of them can be made (`capture.captured`).
 
 A step is a launch, a decision by values, or a call of an operator that looks at values itself. Its tensors are places in slots: one slot
 is the memory of one Storage. Slots keep only memory alive that was there before: `Storage.note` has the number of
@@ -10,6 +10,7 @@ from cygrad._core.graph.launches cimport Launch
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.looks cimport Looks
 from cygrad._core.memory.storage cimport Storage
+from cygrad._kernels.programs.groups cimport fuse_function
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS, kernel_function
 
 cdef enum StepKind:
@@ -25,6 +26,7 @@ cdef enum Origin:
 cdef struct Place:
     int slot
     intptr_t offset     # bytes
+    intptr_t first, end     # bytes of the slot that the step touches
 
 cdef struct Note:
     const char* name
@@ -36,6 +38,7 @@ cdef struct Note:
     int outcome         # of a decision; the number of a call
     bint steady, safe, makes    # as of a launch
     void* again                 # an again_function (launches)
+    fuse_function fuse
     unsigned written
     Place places[MAX_TENSORS]
 

@@ -148,11 +148,12 @@ cdef class Notes:
         cdef Slot* slot
         cdef intptr_t first, end
         place.slot = self.slot_of(storage, reads and tensor.count)
-        place.offset = data - storage.data
+        place.offset = place.first = place.end = data - storage.data
         slot = &self.slots[place.slot]
         if tensor.count:
             bytes_between(tensor.ndim, tensor.sizes, tensor.strides, cg_itemsize[tensor.dtype_nr], &first, &end)
-            slot.first, slot.end = min(slot.first, place.offset + first), max(slot.end, place.offset + end)
+            place.first, place.end = place.offset + first, place.offset + end
+            slot.first, slot.end = min(slot.first, place.first), max(slot.end, place.end)
             slot.written |= writes
         return 0
 
@@ -175,8 +176,10 @@ cdef class Notes:
         note.written, note.kind, note.outcome = launch.written, kind, outcome
         if traits is not NULL:
             note.steady, note.safe, note.makes, note.again = traits.steady, traits.safe, traits.makes, <void*>traits.again
+            note.fuse = traits.fuse
         for k in range(launch.count):
-            self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], launch.read >> k & 1, launch.written >> k & 1)
+            self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], (launch.read & ~launch.partly) >> k & 1,
+                           launch.written >> k & 1)
         if launch.owner is not NULL:
             self.owners.append(<object>launch.owner)
         if traits is not NULL and traits.store is not NULL:

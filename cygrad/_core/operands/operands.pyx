@@ -10,8 +10,7 @@ from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from cygrad._core.graph.constants cimport move, tensor_of_number
-from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.constants cimport copy_as_described, move, tensor_of_number
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad,
@@ -22,7 +21,7 @@ from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX128, CG_FLOAT64, CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast,
                                                   cg_complex, cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_is_integer,
                                                   cg_itemsize, cg_kind, cg_promotion, cg_rank)
-from cygrad._kernels.drivers.copying cimport Copy, run_copy, run_stored_copy, store_copy
+from cygrad._kernels.drivers.copying cimport Copy
 from cygrad._kernels.programs.settings cimport noted
 
 from cygrad.ops.dtypes import DTYPES, refused_promotion
@@ -547,12 +546,8 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
     return copy_elements(target, source, False)
 
 
-cdef Traits OF_COPIES = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_copy, run_stored=run_stored_copy)
-
-
 cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) except -1:
     cdef Copy elements
-    cdef Launch launch
     cdef Value values[2]
     values[0].tensor, values[1].tensor = <PyObject*>target, <PyObject*>source
     elements.ndim = broadcast(2, values, elements.shape)
@@ -566,12 +561,7 @@ cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) e
         return move(target, source)
     describe_operand(&elements.source, source, source.dtype_nr, elements.ndim)
     describe_operand(&elements.target, target, target.dtype_nr, elements.ndim)
-    begin_launch(&launch, "copy", run_copy, &elements, sizeof(elements))
-    launch.traits = &OF_COPIES
-    add_input(&launch, source)
-    add_output(&launch, target)
-    run_launch(&launch, release_gil and target.count >= RELEASE_GIL)
-    return 0
+    return copy_as_described(&elements, target, source, release_gil and target.count >= RELEASE_GIL)
 
 
 cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept:

@@ -5,17 +5,14 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.tensor cimport SAVED, empty, new_address
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.programs.pending cimport Pending, run
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_kernel, cg_loops_of, elementwise_kernel
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_loops_of
+from cygrad._kernels.programs.rewriting cimport is_product
 from cygrad._kernels.programs.running cimport Plan, plan_program
 from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, begin_map, has_room, last_writer, reduce_operands,
                                              strides_of)
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
-
-cdef const cg_kernel* MUL = elementwise_kernel("mul")
-cdef const cg_kernel* MUL_DA = elementwise_kernel("mul_da")
-cdef const cg_kernel* MUL_DB = elementwise_kernel("mul_db")
 
 
 cdef inline bint is_needed_besides(TensorImpl x, Py_ssize_t references) noexcept:
@@ -39,7 +36,7 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     program = &pending.program
     writer = last_writer(program, storage.slot - 1, 0, program.step_count)
     step = &program.steps[writer]
-    if step.masks or step.kernel is not MUL and step.kernel is not MUL_DA and step.kernel is not MUL_DB:
+    if not is_product(step):
         return False
     for k in range(2):
         slot = &program.slots[step.slots[k]]

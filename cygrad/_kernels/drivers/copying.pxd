@@ -8,6 +8,13 @@ cdef struct Copy:
     intptr_t shape[MAX_DIMS]
     Operand source, target
 
+# Of dense arrays of one dtype.
+cdef struct Move:
+    intptr_t count
+    intptr_t dtype
+
+cdef int run_move(void* arguments, char** data) noexcept nogil
 cdef int run_copy(void* arguments, char** data) noexcept nogil
 cdef size_t store_copy(const void* arguments, intptr_t* words) noexcept
+cdef void load_copy(Copy* elements, const void* arguments) noexcept nogil
 cdef int run_stored_copy(void* arguments, char** data) noexcept nogil

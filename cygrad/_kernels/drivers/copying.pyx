@@ -1,7 +1,13 @@
 """Copies as launches (see copying.pxd for the contract)."""
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.packing cimport copy, load_operand, operand_words, store_operand
+from cygrad._kernels.drivers.packing cimport cg_itemsize, copy, load_operand, operand_words, store_operand
+
+
+cdef int run_move(void* arguments, char** data) noexcept nogil:
+    cdef const Move* moved = <const Move*>arguments
+    memcpy(data[1], data[0], moved.count * cg_itemsize[moved.dtype])
+    return 0
 
 
 cdef int run_copy(void* arguments, char** data) noexcept nogil:
@@ -21,10 +27,14 @@ cdef size_t store_copy(const void* arguments, intptr_t* words) noexcept:
                          store_operand(&elements.source, elements.ndim, words + 1 + elements.ndim)) - words
 
 
-cdef int run_stored_copy(void* arguments, char** data) noexcept nogil:
+cdef void load_copy(Copy* elements, const void* arguments) noexcept nogil:
     cdef const intptr_t* words = <const intptr_t*>arguments
-    cdef Operand source, target
-    load_operand(&target, <int>words[0], load_operand(&source, <int>words[0], words + 1 + words[0]))
-    source.data, target.data = data[0], data[1]
-    copy(&target, &source, <int>words[0], words + 1)
-    return 0
+    elements.ndim = <int>words[0]
+    memcpy(elements.shape, &words[1], elements.ndim * sizeof(intptr_t))
+    load_operand(&elements.target, elements.ndim, load_operand(&elements.source, elements.ndim, words + 1 + elements.ndim))
+
+
+cdef int run_stored_copy(void* arguments, char** data) noexcept nogil:
+    cdef Copy elements
+    load_copy(&elements, arguments)
+    return run_copy(&elements, data)

@@ -11,7 +11,7 @@ from cygrad._kernels.drivers.traversal cimport PADDING
 from cygrad._kernels.programs.steps cimport MAX_LAID, MAX_REPEATED, MAX_SLOTS, MAX_STEPS, Program
 
 cdef enum:
-    BLOCK_BYTES = 1 << 11       # of a slot, where all of them fit the first-level cache
+    BLOCK_BYTES = 1 << 13       # of a slot, where all of them fit the first-level cache
     SHORT_BLOCK_BYTES = 1 << 9  # arrays that come from memory are read side by side: prefetchers follow that; beside many blocks
     # Of blocks on the stack: a thread of musl has 128 KiB, of which a reduction takes 75 and this 37.
     MEMORY = (MAX_STEPS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + 2 * PADDING)
@@ -64,8 +64,9 @@ cdef struct Pass:
     int tails[MAX_REPEATED]             # arrays that vector mathematics may not read over the end
     int read[MAX_LAID]                  # laid arrays of this pass, by number
     bint in_block[MAX_SLOTS]            # the values are made in a block, and copied where the slot has memory
+    unsigned char blocks[MAX_SLOTS]     # the numbers of the blocks: values that do not live at one time share one
     Fetched fetched[MAX_SLOTS]          # arrays of which parts of the next rows are fetched
-    int call_count, repeated_count, tail_count, read_count, fetched_count
+    int call_count, block_count, repeated_count, tail_count, read_count, fetched_count
 
 # Begin passes over the steps before `end`.
 cdef void begin_passes(Pass* part, const Program* program, int end, int redirected) noexcept nogil

@@ -5,6 +5,7 @@ from cygrad._kernels.drivers.packing cimport LONG_ROW, cost_of_layout, merge
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
 from cygrad._kernels.drivers.traversal cimport PADDING
 from cygrad._kernels.programs.planning cimport find_rows, is_live, last_reader
+from cygrad._kernels.programs.rewriting cimport scaled_loop
 from cygrad._kernels.programs.steps cimport NONE, Slot, Step, dtype_of, is_laid, last_writer, output_of, strides_of
 from cygrad._kernels.system.threads cimport threads_for
 
@@ -91,7 +92,7 @@ cdef bint blocks_cross(const Pass* part, int border) noexcept nogil:
 
 cdef intptr_t block_length(const Pass* part) noexcept nogil:
     """Return the elements of a block: as many as memory suffices for, since a call of a loop takes as long as some elements do."""
-    cdef intptr_t blocks = part.last - part.first + part.repeated_count + part.tail_count + 2 * part.read_count
+    cdef intptr_t blocks = part.block_count + part.repeated_count + part.tail_count + 2 * part.read_count
     cdef intptr_t nbytes = SHORT_BLOCK_BYTES if part.stream else BLOCK_BYTES
     while nbytes > SHORT_BLOCK_BYTES and blocks * (nbytes + 2 * PADDING) > MEMORY:
         nbytes = nbytes // 2
@@ -175,9 +176,7 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
     """Choose the loops of the steps: one for two that are joined, where rows have one. False: a step has no loop for rows."""
     cdef const Program* program = part.program
     cdef const Step* step
-    cdef const Step* before
-    cdef int slots[MAX_OPERANDS]
-    cdef int j, k, inputs
+    cdef int k
     part.call_count = part.repeated_count = part.tail_count = part.read_count = part.fetched_count = 0
     part.lanes = 1
     for k in range(part.laid_count):
@@ -190,43 +189,71 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
         step = &program.steps[k]
         if is_blocked_step(step) or part.stream and step.kernel is not NULL and step.kernel.streams[step.dtype] is not NULL:
             part.lanes = max(part.lanes, block_bytes(step.dtype) // cg_itemsize[step.dtype])
-        if step.joined and part.by_rows:
-            before, inputs = step - 1, step.inputs + 1
-            for j in range(step.inputs):
-                slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
-            slots[step.inputs], slots[inputs] = before.slots[1], output_of(step)
-            if add_call(part, step, step.shifted, inputs, slots):
-                part.call_count -= 1
-                part.calls[part.call_count - 1] = part.calls[part.call_count]       # in place of the step before
-                continue
-        if not add_call(part, step, step.kernel, step.inputs, step.slots):
+        if add_joined_call(part, k):
+            continue
+        if not add_call(part, step, step.kernel, NONE, step.inputs, step.slots):
             return False
-        note_memory(part, k)
+        note_memory(part, k, k)
+    share_blocks(part)
     # More, of bytes beside complex numbers, would not fit the memory of blocks; their loops do not stream then.
     part.lanes = min(part.lanes, <intptr_t>(SHORT_BLOCK_BYTES // part.itemsize))
     return True
 
 
-cdef void note_memory(Pass* part, int k) noexcept nogil:
+cdef bint add_joined_call(Pass* part, int k) noexcept nogil:
+    """Choose one loop for a step and the step before, in place of that one's; False where there is none."""
+    cdef const Step* step = &part.program.steps[k]
+    cdef const Step* before = step - 1
+    cdef const void* params = step.params
+    cdef const cg_kernel* kernel
+    cdef int slots[MAX_OPERANDS]
+    cdef int j, inputs = step.inputs, shift = NONE
+    if k == part.first or output_of(before) == part.redirected:
+        return False
+    if step.joined:
+        if not part.by_rows:
+            return False
+        kernel, shift, inputs = step.shifted, step.inputs, step.inputs + 1
+        for j in range(step.inputs):
+            slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
+        slots[shift], slots[inputs] = before.slots[1], output_of(step)
+    else:
+        kernel = scaled_loop(part.program, k, slots, &params)
+        if kernel is NULL:
+            return False
+    if not add_call(part, step, kernel, shift, inputs, slots):
+        return False
+    part.call_count -= 1
+    part.calls[part.call_count - 1] = part.calls[part.call_count]
+    part.calls[part.call_count - 1].params = params
+    note_memory(part, k, k - 1)
+    return True
+
+
+cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
     """Streamed results are in no cache: an output that a later step reads is made in a block, and copied; so is a converted one. Inputs
-    that come from memory are fetched."""
+    that come from memory are fetched. `first`: the first step of the call."""
     cdef const Program* program = part.program
     cdef const Step* step = &program.steps[k]
     cdef bint far = part.stream and part.last - part.first > 1 and not part.by_rows
+    cdef Call* call = &part.calls[part.call_count - 1]
     cdef const Slot* slot
-    cdef int j
-    for j in range(step.inputs if part.stream else 0):
-        slot = &program.slots[step.slots[j]]
-        if last_writer(program, step.slots[j], part.first, k) != NONE:
-            part.in_block[step.slots[j]] = True
+    cdef int j, place
+    for j in range(call.inputs if part.stream else 0):
+        place = call.places[j]
+        if place >= MAX_SLOTS:
+            continue
+        slot = &program.slots[place]
+        if last_writer(program, place, part.first, k) != NONE:
+            part.in_block[place] = True
         elif (far and slot.data is not NULL and not slot.number and not is_laid(slot)
-                and last_reader(program, step.slots[j], part.first, k) == NONE):
-            part.calls[part.call_count - 1].fetched |= 1 << j
+                and last_reader(program, place, part.first, first) == NONE):
+            call.fetched |= 1 << j
     if part.stream and step.kernel is NULL and step.reduction is NULL:
         part.in_block[output_of(step)] = True
 
 
-cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int inputs, const int* slots) noexcept nogil:
+cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int shift, int inputs, const int* slots) noexcept nogil:
     """Choose the loop of a step, as the next call. The first number that it takes in place stays one, as in the driver of one loop. False
     where the loop does not suit rows: vector mathematics takes no scalar but a shifted kernel's, and runs over the end of a thread's own
     memory only."""
@@ -234,7 +261,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int in
     cdef const Slot* output = &program.slots[slots[inputs]]
     cdef const Slot* slot
     cdef Call* call = &part.calls[part.call_count]
-    cdef int j, place, count, numbers = 0, shift = inputs - 1 if kernel is not step.kernel else NONE
+    cdef int j, place, count, numbers = 0
     cdef bint blocked = kernel is not NULL and kernel.blocked[step.dtype], own = output.data is NULL, is_scalar
     call.loop = call.loop_of_rest = NULL if kernel is NULL else kernel.loops[step.dtype]
     call.stream = NULL if kernel is NULL else kernel.streams[step.dtype]
@@ -278,6 +305,52 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int in
     part.in_block[slots[inputs]] = output.data is NULL or part.in_block[slots[inputs]]
     part.call_count += 1
     return True
+
+
+cdef void share_blocks(Pass* part) noexcept nogil:
+    """Give a block to the values of each slot that is made in one, from the first call to the last that touches it. A map may write over
+    an input that nothing else reads."""
+    cdef const Call* call
+    cdef int last[MAX_SLOTS]
+    cdef int free_blocks[MAX_SLOTS]
+    cdef bint has_block[MAX_SLOTS]
+    cdef int j, k, slot, output, free_count = 0
+    part.block_count = 0
+    for k in range(part.program.slot_count):
+        has_block[k] = False
+    for k in range(part.call_count):
+        for j in range(part.calls[k].inputs + 1):
+            if part.calls[k].places[j] < MAX_SLOTS:
+                last[part.calls[k].places[j]] = k
+    for k in range(part.call_count):
+        call = &part.calls[k]
+        output = call.places[call.inputs]
+        for j in range(call.inputs):
+            slot = call.places[j]
+            if slot < MAX_SLOTS and has_block[slot] and last[slot] == k and overwrites(part, call, j):
+                has_block[slot] = False
+                free_blocks[free_count] = part.blocks[slot]
+                free_count += 1
+        if part.in_block[output] and output != part.redirected and not has_block[output]:
+            has_block[output] = True
+            if free_count:
+                free_count -= 1
+                part.blocks[output] = <unsigned char>free_blocks[free_count]
+            else:
+                part.blocks[output] = <unsigned char>part.block_count
+                part.block_count += 1
+        for j in range(call.inputs + 1):
+            slot = call.places[j]
+            if slot < MAX_SLOTS and has_block[slot] and last[slot] == k:
+                has_block[slot] = False
+                free_blocks[free_count] = part.blocks[slot]
+                free_count += 1
+
+
+cdef inline bint overwrites(const Pass* part, const Call* call, int j) noexcept nogil:
+    """Return True if a loop may write its result over an input: element by element."""
+    return (call.loop is not NULL and call.strides[j] == call.strides[call.inputs] and not call.reduced
+            and not part.program.slots[call.places[j]].reduced)
 
 
 cdef int place_in(int* slots, int* count, int slot) noexcept nogil:

@@ -4,7 +4,7 @@ There are no tensors here, and no GIL is held.
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_loop, cg_number
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_kernel, cg_loop, cg_number
 from cygrad._kernels.programs.kernel cimport kernel_function
 
 cdef enum LinkedKind:
@@ -12,6 +12,7 @@ cdef enum LinkedKind:
     KERNEL
     OUTCOME         # a kernel whose result must be the one that was noted
     PYTHON          # no kernel: the caller runs it
+    MEMBER          # of a group, which the first of them runs
 
 cdef enum:
     STEPS_BETWEEN_SIGNALS = 64
@@ -22,6 +23,9 @@ cdef struct Loop:
     intptr_t n
     intptr_t strides[2]
     int number_at           # which operand is a number; -1: none
+    int dtype, out_dtype, inputs
+    bint has_params
+    const cg_kernel* kernel     # of the loop
     cg_number number
     cg_number params[MAX_PARAMS]
 
@@ -41,6 +45,14 @@ cdef struct LinkedStep:     # 32 bytes, so that long programs stay in the caches
     int offsets[3]          # of the operands of a loop
     unsigned short bases[3]
     unsigned char kind, count
+
+cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:
+    """Put a number in its place among the operands."""
+    if each.number_at >= 0:
+        pointers[2] = pointers[1]
+        if each.number_at == 0:
+            pointers[1] = pointers[0]
+        pointers[each.number_at] = <char*>&each.number
 
 cdef int run_loop(void* arguments, char** data) noexcept nogil
 # Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. `scratch` has room

@@ -1,16 +1,7 @@
 """Linked programs (see linked.pxd for the contract)."""
 from libc.string cimport memcpy
 
-from cygrad._kernels.programs.kernel cimport MAX_TENSORS
-
-
-cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:
-    """Put a number in its place among the operands."""
-    if each.number_at >= 0:
-        pointers[2] = pointers[1]
-        if each.number_at == 0:
-            pointers[1] = pointers[0]
-        pointers[each.number_at] = <char*>&each.number
+from cygrad._kernels.programs.steps cimport MAX_SLOTS
 
 
 cdef int run_loop(void* arguments, char** data) noexcept nogil:
@@ -29,7 +20,7 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
     cdef const Address* place
     cdef Loop* each
     cdef void* arguments
-    cdef char* data[MAX_TENSORS]
+    cdef char* data[MAX_SLOTS]      # of a group as well as of a launch
     cdef Py_ssize_t k
     cdef int j, outcome
     for k in range(first, last):
@@ -40,6 +31,8 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
             data[2] = bases[step.bases[2]] + step.offsets[2]
             put_number(each, data)
             each.loop(data, each.strides, each.n, each.params)
+            continue
+        if step.kind == MEMBER:
             continue
         kernel = <const Kernel*>step.content
         if step.kind == PYTHON:

@@ -8,6 +8,7 @@ cdef enum Mode:
 
 cdef Mode mode
 cdef intptr_t large     # elements of an array from which memory counts more than calls
+cdef intptr_t grouped   # elements of an array from which maps of a captured program run block by block
 cdef bint fuses         # results may be pending, and formulas are fused
 cdef bint noted         # each kernel is noted or checked, and takes no short cut
 

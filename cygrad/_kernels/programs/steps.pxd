@@ -67,6 +67,8 @@ cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexc
 cdef bint has_room(const Program* program, int steps) noexcept nogil
 cdef Extent extent_of(const Program* program) noexcept nogil
 cdef void cut_back(Program* program, const Extent* extent) noexcept nogil
+# Copy as much as a program has.
+cdef void copy_program(Program* target, const Program* source) noexcept nogil
 # A map without masks, whose slots follow.
 cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* params) noexcept nogil
 # The slot of an output that has no memory yet.
@@ -85,6 +87,8 @@ cdef void add_copy(Program* program, int source, int target) noexcept nogil
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil
 # A map reads its inputs in other dtypes than their slots have for loops, or writes a result that memory has in another one.
 cdef bint converts(const Program* program, const Step* step) noexcept nogil
+# The byte strides of a row-major array of a dtype over the dims of the program.
+cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil
 

@@ -31,6 +31,15 @@ cdef void cut_back(Program* program, const Extent* extent) noexcept nogil:
     program.laid_count, program.repeated_count = extent.laid, extent.repeated
 
 
+cdef void copy_program(Program* target, const Program* source) noexcept nogil:
+    memcpy(target, source, <char*>&source.shape - <char*>source)
+    memcpy(target.shape, source.shape, source.ndim * sizeof(intptr_t))
+    memcpy(target.is_reduced, source.is_reduced, source.ndim)
+    memcpy(target.geometries, source.geometries, source.geometry_count * sizeof(Geometry))
+    memcpy(target.slots, source.slots, source.slot_count * sizeof(Slot))
+    memcpy(target.steps, source.steps, source.step_count * sizeof(Step))
+
+
 cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* params) noexcept nogil:
     step.kernel, step.reduction, step.shifted, step.params = kernel, NULL, NULL, params
     step.dtype, step.masks, step.joined = dtype, 0, False
@@ -85,7 +94,7 @@ cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, co
     cdef bint is_number = True, is_dense = True
     slot.data, slot.dtype, slot.loop_dtype, slot.geometry = data, dtype, dtype, DENSE
     slot.number, slot.reduced, slot.padded = False, False, padded
-    strides_of(program, &slot, program.shape, dense.strides)
+    dense_strides(program, dtype, dense.strides)
     for d in range(program.ndim):
         # The stride of a single element is not used: 0, so that geometries are the same.
         geometry.strides[d] = 0 if program.shape[d] == 1 else strides[d]
@@ -170,6 +179,12 @@ cdef bint converts(const Program* program, const Step* step) noexcept nogil:
         if program.slots[step.slots[j]].loop_dtype != dtype_of(j, step.masks, step.dtype):
             return True
     return output.dtype != output.loop_dtype
+
+
+cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil:
+    cdef Slot slot
+    slot.dtype, slot.geometry, slot.number, slot.reduced = dtype, DENSE, False, False
+    strides_of(program, &slot, program.shape, strides)
 
 
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil:

@@ -1,0 +1,73 @@
+"""A captured program: linked steps of notes, and the plan of its memory.
+
+The forward part makes results, the backward part gradients, from the gradients of the results. Bases of a replay: an arena for values that
+die in a part, residuals that the backward part reads, constants, then one for each input and each result with memory of its own.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.capture.layouts cimport Layout
+from cygrad._core.graph.notes cimport Call, Note, Notes
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.storage cimport Storage
+from cygrad._kernels.programs.kernel cimport kernel_function
+from cygrad._kernels.programs.linked cimport Address, Kernel, LinkedStep
+
+cdef enum:
+    ARENA = 0
+    RESIDUALS = 1
+    CONSTANTS = 2
+    FIRST_INPUT = 3
+
+cdef class Part:
+    """The forward or the backward part of a program."""
+    cdef Py_ssize_t first, end          # steps
+    cdef size_t arena_bytes
+    cdef list results                   # of Layout or None
+    cdef list arenas                    # free ones, of small programs
+    cdef list early                     # bases whose memory is made first
+    cdef list writes                    # (number of an input, first byte, end): memory that others see
+    cdef bint restores                  # a step after the first such write may fail, or many follow
+    cdef Py_ssize_t interruptible       # the step up to which signals are looked for: memory is as it was then, or restored
+    cdef list stops                     # steps that are more than a kernel: calls, and steps that share memory with pending results
+    cdef dict deaths                    # step -> bases whose memory no later step touches
+
+cdef class Captured:
+    cdef readonly str name              # of the function
+    cdef Notes notes                    # which own the arguments of kernels
+    cdef LinkedStep* steps
+    cdef Kernel* kernels
+    cdef Address* addresses
+    cdef int address_count
+    cdef int inputs                     # of the forward part; the gradients of results are further ones
+    cdef int bases, first_own           # how many there are; the first one behind the inputs
+    cdef list sizes                     # bytes of the bases behind the inputs
+    cdef list late                      # of these, whether memory is made when it is first touched
+    cdef dict places                    # stop -> (bases, offsets) of its tensors
+    cdef list groups                    # of StepGroup
+    cdef set shared                     # slots that steps whose results may be pending touch: each has a base of its own
+    cdef size_t residual_bytes, scratch_bytes
+    cdef Storage constants
+    cdef Part forward_part, backward_part
+    cdef list calls
+    cdef readonly tuple reads_back      # bases that the backward part reads
+    cdef readonly tuple written         # numbers of the inputs that the forward part writes
+    cdef readonly tuple recorded        # numbers of the results that require gradients
+    cdef readonly tuple result_bases    # of these
+    cdef int plan(self, list inputs, list results, list back) except -1
+    cdef str step_name(self, Py_ssize_t k)
+    cdef list slots_of(self, Py_ssize_t k)
+    cdef tuple base_of_outside(self, int number, list inputs)
+    cdef int place_constants(self, list bases) except -1
+    cdef Layout place_result(self, TensorImpl tensor, list inputs, list bases)
+    cdef int place_rest(self, list bases, list first, list last, list used) except -1
+    cdef int make_groups(self, list used, list first, list last, list bases) except -1
+    cdef int link(self, list bases) except -1
+    cdef int link_note(self, Py_ssize_t k, dict shared, list bases) except -1
+    cdef void begin_kernel(self, Py_ssize_t k, kernel_function run, void* arguments, size_t argument_bytes) noexcept
+    cdef int add_address(self, Py_ssize_t k, int slot, intptr_t offset, list bases) except -1
+    cdef bint link_loop(self, Note* note, LinkedStep* step, list bases) except -1
+    cdef int lay_out(self, Call call, list bases) except -1
+    cdef int find_writes(self, Part part, list bases) except -1
+    cdef int find_shared(self, list used) except -1
+    cdef int find_stops(self, Part part, list used, list last, list bases) except -1
+    cdef int add_base(self, int number, bint late, list bases) except -1

@@ -1,0 +1,20 @@
+from typing import Any
+
+from cygrad._core.graph.notes import Notes
+
+class Uncapturable(Exception): ...
+class Part: ...
+class Room: ...
+
+class Captured:
+    name: str
+    reads_back: tuple[int, ...]
+    written: tuple[int, ...]
+    recorded: tuple[int, ...]
+    fails_after_call: bool
+
+    def __init__(
+        self, notes: Notes, inputs: list[Any], results: list[Any], split: int, gradients: list[Any], back: list[Any], name: str
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def described(self) -> tuple[list[str], list[tuple[int, int]], list[Any], int, int, int]: ...

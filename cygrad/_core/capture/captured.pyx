@@ -1,0 +1,433 @@
+# cython: cdivision=True
+"""Captured programs (see captured.pxd for the contract)."""
+cimport cython
+from libc.limits cimport INT_MAX
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from cygrad._core.capture.grouping cimport StepGroup, group_steps
+from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
+from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Slot
+from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
+from cygrad._core.memory.sizes cimport bytes_between
+from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.programs.groups cimport run_group
+from cygrad._kernels.programs.linked cimport (KERNEL, LOOP, MEMBER, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, run_loop)
+
+cdef enum:
+    LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
+    LEAST_ARENA = 4096          # so that it begins at a cache line
+
+
+class Uncapturable(Exception):
+    """The notes of a function are no program: why, and where."""
+
+
+# ----- Memory -----
+cdef int share_arguments(Note* note, dict known) except -1:
+    """Give equal arguments of steps that do not change them one place."""
+    cdef bytes content = (<const char*>note.arguments)[:note.argument_bytes]
+    cdef size_t place = known.setdefault(content, <size_t>note.arguments)
+    if place != <size_t>note.arguments:
+        free(note.arguments)
+        note.arguments, note.borrowed = <void*>place, True
+    return 0
+
+
+cdef bint is_constant(Layout layout) noexcept:
+    """Say whether a result is a copy of a constant, which is made when all steps have run."""
+    return layout is not None and layout.kind == MADE and layout.base == CONSTANTS
+
+
+cdef int find_lives(list used, list first, list last) except -1:
+    """Find the first and the last step that touches each slot; -1: there is none."""
+    cdef Py_ssize_t k
+    cdef int number
+    first[:] = last[:] = [-1] * len(first)
+    for k in range(len(used)):
+        for number in used[k]:
+            if first[number] < 0:
+                first[number] = k
+            last[number] = k
+    return 0
+
+
+cdef size_t rounded(size_t nbytes) noexcept:
+    return (nbytes + LINE - 1) // LINE * LINE + LINE
+
+
+@cython.final
+cdef class Room:
+    """Memory that is given out and taken back by size."""
+    cdef size_t top
+    cdef dict free
+
+    cdef intptr_t take(self, size_t nbytes):
+        cdef size_t size = rounded(nbytes)
+        cdef list places = self.free.get(size)
+        if places:
+            return places.pop()
+        self.top += size
+        return self.top - size
+
+    cdef int give(self, size_t nbytes, intptr_t place) except -1:
+        self.free.setdefault(rounded(nbytes), []).append(place)
+        return 0
+
+
+cdef Room new_room():
+    cdef Room room = Room.__new__(Room)
+    room.free = {}
+    return room
+
+
+@cython.final
+cdef class Part:
+    pass
+
+
+@cython.binding(False)
+cdef class Captured:
+    """A program of notes, from the tensors of its inputs to its results.
+
+    `inputs`: the tensors from outside; `results`: tensors; `gradients`: of the results, from which the backward part, the notes from number
+    `split` on, makes `back`, tensors or None.
+    """
+
+    def __cinit__(self, Notes notes not None, list inputs, list results, Py_ssize_t split, list gradients, list back, str name):
+        self.name, self.notes, self.calls = name, notes, notes.calls
+        self.inputs = <int>len(inputs)
+        self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)
+        self.forward_part.first, self.forward_part.end = 0, split
+        self.backward_part.first, self.backward_part.end = split, notes.count
+        self.forward_part.arenas, self.backward_part.arenas, self.sizes, self.late, self.places = [], [], [], [], {}
+        self.plan(inputs + gradients, results, back)
+
+    def __dealloc__(self):
+        free(self.steps)
+        free(self.kernels)
+        free(self.addresses)
+
+    def __len__(self):
+        return self.notes.count
+
+    cdef str step_name(self, Py_ssize_t k):
+        """Return the name of a step's kernel; of a group, the names of its steps."""
+        cdef Py_ssize_t end = k + 1
+        while end < self.notes.count and self.steps[end].kind == MEMBER:
+            end += 1
+        return " + ".join([self.notes.notes[number].name.decode() for number in range(k, end)])
+
+    def described(self):
+        """Return the names of the steps' kernels, the first step and the end of each group of them that runs block by block, the functions
+        that are called, how many decisions there are, and bytes of memory."""
+        names = [self.notes.notes[k].name.decode() for k in range(self.notes.count)]
+        decisions = len([k for k in range(self.notes.count) if self.notes.notes[k].kind == DECISION])
+        arena = max(self.forward_part.arena_bytes, self.backward_part.arena_bytes)
+        groups = [((<StepGroup>group).first, (<StepGroup>group).end) for group in self.groups]
+        return names, groups, [(<Call>call).function for call in self.calls], decisions, arena, self.residual_bytes
+
+    @property
+    def fails_after_call(self):
+        """Whether a call, which may draw random numbers, comes before a step that may give the replay up."""
+        calls = [k for k in range(self.forward_part.end) if self.notes.notes[k].kind == CALL]
+        return bool(calls) and any([self.notes.notes[k].kind != LAUNCH for k in range(calls[0] + 1, self.forward_part.end)])
+
+    # ----- The plan -----
+    cdef int plan(self, list inputs, list results, list back) except -1:
+        cdef Notes notes = self.notes
+        cdef int number, k
+        cdef list bases = [None] * notes.slot_count         # of each slot: (base, offset of its first byte)
+        cdef list first = [-1] * notes.slot_count, last = [-1] * notes.slot_count
+        cdef list used = [self.slots_of(k) for k in range(notes.count)]
+        cdef Py_ssize_t split = self.forward_part.end
+        if notes.failed:
+            raise Uncapturable("there was no memory to note it")
+        self.bases = self.first_own = FIRST_INPUT + <int>len(inputs)
+        find_lives(used, first, last)
+        for number in range(notes.slot_count):
+            if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
+                bases[number] = self.base_of_outside(number, inputs)
+        self.place_constants(bases)
+        self.find_shared(used)
+        self.forward_part.results = [self.place_result(tensor, inputs, bases) for tensor in results]
+        self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs, bases) for tensor in back]
+        self.make_groups(used, first, last, bases)
+        self.place_rest(bases, first, last, used)
+        self.link(bases)
+        for part in (self.forward_part, self.backward_part):
+            self.find_writes(part, bases)
+            self.find_stops(part, used, last, bases)
+        self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
+        self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
+                               and (<Layout>self.forward_part.results[k]).kind == MADE])
+        self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.recorded])
+        self.reads_back = tuple(sorted({bases[number][0] for k in range(split, notes.count) for number in used[k]}))
+        return 0
+
+    cdef int make_groups(self, list used, list first, list last, list bases) except -1:
+        """Group maps: a group touches what it touches at its first step. Values within have no place."""
+        cdef StepGroup group
+        cdef list uses = [0] * self.notes.slot_count
+        cdef set inner = set()
+        cdef Py_ssize_t k
+        cdef int number
+        for k in range(self.notes.count):
+            for number in set(used[k]):
+                uses[number] += 1
+        self.groups = []
+        for part in (self.forward_part, self.backward_part):
+            self.groups += group_steps(self.notes, part.first, part.end, self.shared, uses, bases, inner)
+        if self.groups:
+            used[:] = [self.slots_of(k) for k in range(self.notes.count)]
+            for group in self.groups:
+                used[group.first] = [number for number, _ in group.places]
+                for k in range(group.first + 1, group.end):
+                    used[k] = []
+            find_lives(used, first, last)
+        return 0
+
+    cdef list slots_of(self, Py_ssize_t k):
+        """Return the slots that a step touches."""
+        cdef Note* note = &self.notes.notes[k]
+        cdef int j
+        if note.kind == CALL:
+            return [place[0] for place in (<Call>self.calls[note.outcome]).places]
+        return [note.places[j].slot for j in range(note.count)]
+
+    cdef tuple base_of_outside(self, int number, list inputs):
+        """Return the base of memory that was there before: of an input in which all lies that steps touch."""
+        cdef Slot* slot = &self.notes.slots[number]
+        cdef Storage storage = self.notes.outside[number]
+        cdef TensorImpl tensor
+        cdef intptr_t first, end, offset, reached = slot.first
+        cdef list parts = []
+        cdef int k
+        if slot.first >= slot.end:
+            return CONSTANTS, 0         # no element is touched
+        for k, tensor in enumerate(inputs):
+            if owner_of(tensor.storage) is storage and tensor.count:
+                offset = byte_offset(tensor)
+                bytes_between(tensor.ndim, tensor.sizes, tensor.strides, cg_itemsize[tensor.dtype_nr], &first, &end)
+                parts.append((offset + first, offset + end, FIRST_INPUT + k, -offset))
+        for first, end, _, _ in sorted(parts):
+            if first <= reached:
+                reached = max(reached, end)
+        if parts and reached >= slot.end:
+            return parts[0][2], parts[0][3]     # the others lie there as they do now: that is guarded
+        raise Uncapturable("it reads more of a tensor's memory than the tensor that it names" if parts else
+                           "it reads a tensor that is neither an argument nor found by a name that its code uses: give it as an argument")
+
+    cdef int place_constants(self, list bases) except -1:
+        cdef Room room = new_room()
+        cdef int number
+        cdef bytes values
+        for number, values in self.notes.constants.items():
+            bases[number] = CONSTANTS, room.take(len(values))
+        self.constants = new_storage(max(room.top, <size_t>1))
+        for number, values in self.notes.constants.items():
+            memcpy(self.constants.data + <intptr_t>bases[number][1], <const char*>values, len(values))
+        return 0
+
+    cdef Layout place_result(self, TensorImpl tensor, list inputs, list bases):
+        """Return the layout of a result; one that a step has made gets a base of its own for its memory."""
+        cdef Storage storage = owner_of(tensor.storage)
+        cdef int number, k
+        cdef TensorImpl other
+        for k in range(len(inputs)):
+            if inputs[k] is tensor:
+                return layout_at(tensor, SAME, k, 0)
+        for k in range(len(inputs)):
+            other = inputs[k]
+            if owner_of(other.storage) is storage:
+                if other.dtype_nr != tensor.dtype_nr or other.storage is not tensor.storage:
+                    raise Uncapturable("a result is a view of an argument as another dtype, or by .data: return a copy, by .clone()")
+                return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT, FIRST_INPUT + k,
+                                 byte_offset(tensor) - byte_offset(other))
+        number = self.notes.number_of(storage)
+        if tensor.count == 0:
+            return layout_at(tensor, MADE, CONSTANTS, 0)
+        if number < 0 or not self.notes.slots[number].written and self.notes.slots[number].origin != CONSTANT:
+            raise Uncapturable("a result was not computed by its operators")
+        if bases[number] is None:
+            self.add_base(number, number in self.shared, bases)
+        return layout_at(tensor, MADE, bases[number][0], byte_offset(tensor) + bases[number][1])
+
+    cdef int add_base(self, int number, bint late, list bases) except -1:
+        """Give a slot a base of its own."""
+        bases[number] = self.bases, 0
+        self.bases += 1
+        self.sizes.append(self.notes.slots[number].nbytes)
+        self.late.append(late)
+        return 0
+
+    cdef int place_rest(self, list bases, list first, list last, list used) except -1:
+        """Place the slots that die in a part in its arena, each where another one has died before, and residuals side by side."""
+        cdef Room residuals = new_room(), room
+        cdef Part part
+        cdef Py_ssize_t split = self.forward_part.end, k
+        cdef int number
+        cdef set mine = set()
+        for part in (self.forward_part, self.backward_part):
+            room = new_room()
+            for k in range(part.first, part.end):
+                for number in used[k]:
+                    if bases[number] is not None:
+                        continue
+                    if number in self.shared:
+                        self.add_base(number, True, bases)
+                    elif first[number] < split <= last[number]:
+                        bases[number] = RESIDUALS, residuals.take(self.notes.slots[number].nbytes)
+                    else:
+                        bases[number] = ARENA, room.take(self.notes.slots[number].nbytes)
+                        mine.add(number)
+                for number in used[k]:
+                    if last[number] == k and number in mine:
+                        mine.discard(number)
+                        room.give(self.notes.slots[number].nbytes, bases[number][1])
+            part.arena_bytes = max(room.top, <size_t>LEAST_ARENA)
+        self.residual_bytes = residuals.top
+        return 0
+
+    cdef int find_shared(self, list used) except -1:
+        """Find the slots that steps whose results may be pending touch: other steps must not meet them in the arena."""
+        cdef Note* note
+        cdef Py_ssize_t k
+        self.shared = set()
+        for k in range(self.notes.count):
+            note = &self.notes.notes[k]
+            if note.again is not NULL:
+                self.shared.update(used[k])
+        return 0
+
+    cdef int find_stops(self, Part part, list used, list last, list bases) except -1:
+        """Find the steps that are run one by one, and where memory that may be pending dies: a result that dies is never written."""
+        cdef Py_ssize_t k
+        cdef int number
+        cdef list layouts = self.forward_part.results + self.backward_part.results
+        cdef set results = {(<Layout>layout).base for layout in layouts if layout is not None}
+        cdef Note* note
+        cdef int j
+        part.stops, part.deaths = [], {}
+        part.early = sorted({bases[number][0] for k in range(part.first, part.end) for number in used[k]
+                             if bases[number][0] >= self.first_own and not self.late[<int>bases[number][0] - self.first_own]})
+        for k in range(part.first, part.end):
+            if self.notes.notes[k].kind == CALL or any([number in self.shared for number in used[k]]):
+                part.stops.append(k)
+                note = &self.notes.notes[k]
+                self.places[k] = ([bases[note.places[j].slot][0] for j in range(note.count)],
+                                  [note.places[j].offset + <intptr_t>bases[note.places[j].slot][1] for j in range(note.count)])
+                dying = [bases[number][0] for number in used[k] if number in self.shared and last[number] == k
+                         and self.notes.slots[number].origin == FRESH and bases[number][0] not in results]
+                if dying:
+                    part.deaths[k] = dying
+        return 0
+
+    cdef int link(self, list bases) except -1:
+        """Make the steps: loops with their operands, the others with addresses apart."""
+        cdef StepGroup group
+        cdef Py_ssize_t k, count = 0
+        cdef dict shared = {}       # arguments: equal ones are one
+        for k in range(self.notes.count):
+            count += self.notes.notes[k].count
+        self.steps = <LinkedStep*>calloc(max(self.notes.count, 1), sizeof(LinkedStep))
+        self.kernels = <Kernel*>calloc(max(self.notes.count, 1), sizeof(Kernel))
+        self.addresses = <Address*>calloc(max(count, 1), sizeof(Address))
+        if self.steps is NULL or self.kernels is NULL or self.addresses is NULL:
+            raise MemoryError()
+        for group in self.groups:
+            for k in range(group.first + 1, group.end):
+                self.steps[k].kind = MEMBER
+            self.begin_kernel(group.first, run_group, &group.group, 0)
+            for number, offset in group.places:
+                self.add_address(group.first, number, offset, bases)
+        for k in range(self.notes.count):
+            if self.steps[k].content is NULL and self.steps[k].kind != MEMBER:
+                self.link_note(k, shared, bases)
+        for call in self.calls:
+            self.lay_out(call, bases)
+        return 0
+
+    cdef void begin_kernel(self, Py_ssize_t k, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
+        cdef Kernel* kernel = &self.kernels[k]
+        kernel.run, kernel.arguments, kernel.argument_bytes = run, arguments, argument_bytes
+        kernel.first, kernel.count = self.address_count, 0
+        self.steps[k].kind, self.steps[k].content = KERNEL, kernel
+        self.scratch_bytes = max(self.scratch_bytes, argument_bytes)
+
+    cdef int add_address(self, Py_ssize_t k, int slot, intptr_t offset, list bases) except -1:
+        cdef Address* address = &self.addresses[self.address_count]
+        address.base, address.offset = bases[slot][0], offset + <intptr_t>bases[slot][1]
+        self.kernels[k].count += 1
+        self.address_count += 1
+        return 0
+
+    cdef int link_note(self, Py_ssize_t k, dict shared, list bases) except -1:
+        cdef Note* note = &self.notes.notes[k]
+        cdef LinkedStep* step = &self.steps[k]
+        cdef int j
+        if note.steady:
+            share_arguments(note, shared)
+        if note.run is run_loop and self.link_loop(note, step, bases):
+            step.content = note.arguments
+            return 0
+        self.begin_kernel(k, note.run, note.arguments, 0 if note.steady else note.argument_bytes)
+        self.kernels[k].outcome = note.outcome
+        step.kind = PYTHON if note.kind == CALL else OUTCOME if note.kind == DECISION else KERNEL
+        for j in range(note.count):
+            self.add_address(k, note.places[j].slot, note.places[j].offset, bases)
+        return 0
+
+    cdef bint link_loop(self, Note* note, LinkedStep* step, list bases) except -1:
+        """Link a loop; False where its places do not fit into the step."""
+        cdef intptr_t offset
+        cdef int j, base
+        for j in range(note.count):
+            base = bases[note.places[j].slot][0]
+            offset = note.places[j].offset + <intptr_t>bases[note.places[j].slot][1]
+            if base > 0xffff or not -INT_MAX <= offset <= INT_MAX:
+                return False
+            step.bases[j], step.offsets[j] = base, <int>offset
+        step.kind, step.count = LOOP, note.count
+        return True
+
+    cdef int lay_out(self, Call call, list bases) except -1:
+        """Replace the tensors of a call by their layouts: it keeps no memory."""
+        cdef list layouts = []
+        cdef TensorImpl tensor
+        for tensor, (slot, offset, _) in zip(call.inputs + call.outputs, call.places):
+            layouts.append(layout_at(tensor, MADE, bases[slot][0], offset + bases[slot][1]))
+        numbers = {id(tensor): k for k, tensor in enumerate(call.inputs)}
+        call.arguments, call.keywords = with_holes(call.arguments, numbers), with_holes(call.keywords, numbers)
+        call.layouts, call.argument_count = layouts, <int>len(call.inputs)
+        call.inputs = call.outputs = None
+        return 0
+
+    cdef int find_writes(self, Part part, list bases) except -1:
+        """Find the memory of inputs that a part writes, and whether a step behind the first such write may fail."""
+        cdef Note* note
+        cdef Slot* slot
+        cdef intptr_t offset
+        cdef dict written = {}
+        cdef Py_ssize_t k
+        cdef int j
+        part.interruptible = part.end
+        for k in range(part.first, part.end):
+            note = &self.notes.notes[k]
+            if written and (not note.safe or note.kind != LAUNCH):
+                part.restores = True
+            if note.kind == CALL:
+                places = [(place[0], place[2]) for place in (<Call>self.calls[note.outcome]).places]
+            else:
+                places = [(note.places[j].slot, note.written >> j & 1) for j in range(note.count)]
+            for number, writes in places:
+                slot = &self.notes.slots[number]
+                if writes and slot.origin == OUTSIDE and slot.end > slot.first:
+                    offset = bases[number][1]
+                    part.interruptible = min(part.interruptible, k)
+                    written[number] = bases[number][0] - FIRST_INPUT, slot.first + offset, slot.end + offset
+        part.writes = [*written.values()]
+        if any([is_constant(layout) for layout in part.results]) or part.restores or part.end - part.interruptible > STEPS_BETWEEN_SIGNALS:
+            part.restores, part.interruptible = bool(written), part.end
+        return 0

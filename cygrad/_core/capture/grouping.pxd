@@ -1,0 +1,17 @@
+"""Grouping: maps and copies over one space run together, block by block, so that values between them never leave the cache.
+
+Steps that lie apart come together where no step between them touches what they write, or writes what they read.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.notes cimport Notes
+from cygrad._kernels.programs.groups cimport Group
+
+cdef class StepGroup:
+    cdef Group group
+    cdef Py_ssize_t first, end      # steps
+    cdef list places                # (slot, offset) of the arrays that get addresses
+
+# Group the steps of a part, which get another order. `untouched`: slots that steps of groups may not touch; `uses`: how many steps touch
+# each slot; `placed`: by slot, not None: its memory is needed after the program. `inner` gets the slots that need no memory.
+cdef list group_steps(Notes notes, Py_ssize_t first, Py_ssize_t end, set untouched, list uses, list placed, set inner)

@@ -1,0 +1,154 @@
+# cython: cdivision=True, initializedcheck=False
+"""Groups of maps and copies (see groups.pxd for the contract)."""
+from libc.string cimport memcpy, memset
+
+from cygrad._kernels.drivers.copying cimport Copy, Move, load_copy
+from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_itemsize
+from cygrad._kernels.programs.linked cimport Loop, put_number
+from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
+from cygrad._kernels.programs.steps cimport (NONE, Extent, Step, add_array, add_block, add_copy, add_operand, begin_map, begin_program,
+                                             copy_program, cut_back, dense_strides, extent_of, has_room)
+
+
+cdef bint is_number(const Operand* operand, int ndim, const intptr_t* shape) noexcept:
+    cdef int d
+    for d in range(ndim):
+        if operand.strides[d] and shape[d] > 1:
+            return False
+    return True
+
+
+cdef bint lies_row_major(const Operand* operand, int ndim, const intptr_t* shape) noexcept:
+    """Return True if an operand is row-major."""
+    cdef intptr_t stride = cg_itemsize[operand.dtype]
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if operand.strides[d] != stride and shape[d] > 1:
+            return False
+        stride *= shape[d]
+    return True
+
+
+cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, const intptr_t* shape) noexcept:
+    """Give operands strides over the space of a program; False where theirs is another one. Row-major operands fit every space of so many
+    elements. The last operand, which is the output, must be row-major."""
+    cdef intptr_t total = 1
+    cdef bint plain = True
+    cdef int d, k
+    for d in range(ndim):
+        total *= shape[d]
+    for k in range(count):
+        plain = plain and (lies_row_major(&operands[k], ndim, shape) or k < count - 1 and is_number(&operands[k], ndim, shape))
+    if not total or not lies_row_major(&operands[count - 1], ndim, shape) or program.step_count and total != program.total:
+        return False
+    if not program.step_count:
+        begin_program(program, ndim, shape)
+    elif not plain and not program.geometry_count:
+        program.ndim = ndim
+        memcpy(program.shape, shape, ndim * sizeof(intptr_t))
+        memset(program.is_reduced, 0, ndim)
+    elif not plain and (ndim != program.ndim or not same_sizes(ndim, shape, program.shape)):
+        return False
+    for k in range(count if plain else 0):
+        if is_number(&operands[k], ndim, shape):
+            memset(operands[k].strides, 0, program.ndim * sizeof(intptr_t))
+        else:
+            dense_strides(program, operands[k].dtype, operands[k].strides)
+    return True
+
+
+cdef bint same_sizes(int ndim, const intptr_t* shape, const intptr_t* other) noexcept:
+    cdef int d
+    for d in range(ndim):
+        if shape[d] != other[d]:
+            return False
+    return True
+
+
+cdef bint add_inputs(Program* program, int inputs, Operand* operands, int* slots) noexcept:
+    cdef int k
+    for k in range(inputs):
+        slots[k] = add_operand(program, operands[k].data, operands[k].dtype, operands[k].loop_dtype, operands[k].strides,
+                               operands[k].padded)
+        if slots[k] == NONE:
+            return False
+    return has_room(program, 2)     # for the step, and a copy to the output
+
+
+cdef bint fuse_elementwise(Program* program, const cg_kernel* kernel, int dtype, int masks, const void* params, int cost, int inputs,
+                           Operand* operands, bint fresh, int ndim, const intptr_t* shape) noexcept:
+    cdef const Operand* output = &operands[inputs]
+    cdef Extent before = extent_of(program)
+    cdef Step* step
+    cdef int slots[MAX_OPERANDS]
+    cdef int k, slot, target
+    # Vector mathematics writes over the end, and loops write no other dtype.
+    cdef bint direct = output.dtype == output.loop_dtype and (kernel is NULL or fresh or not kernel.blocked[dtype])
+    if not enter_space(program, inputs + 1, operands, ndim, shape):
+        return False
+    if not add_inputs(program, inputs, operands, slots):
+        cut_back(program, &before)
+        return False
+    target = add_array(program, output.data, output.dtype, False)
+    if not program.slots[target].padded:        # its end is read from a block, which is not written back
+        cut_back(program, &before)
+        return False
+    slot = target if direct else add_block(program, output.loop_dtype)
+    step = &program.steps[program.step_count]
+    begin_map(step, kernel, dtype, params)
+    step.masks, step.inputs, step.slots[inputs] = masks, inputs, slot
+    for k in range(inputs):
+        step.slots[k] = slots[k]
+    program.step_count += 1
+    if not direct:
+        add_copy(program, slot, target)
+    program.cost = max(program.cost, cost)
+    return True
+
+
+cdef bint fuse_loop(Program* program, const void* arguments, char** places) noexcept:
+    cdef Loop* each = <Loop*>arguments
+    cdef Operand operands[3]
+    cdef char* pointers[3]
+    cdef int k
+    pointers[0], pointers[1], pointers[2] = places[0], places[1], places[2]
+    put_number(each, pointers)
+    for k in range(each.inputs + 1):
+        operands[k].data, operands[k].dtype, operands[k].loop_dtype, operands[k].padded = pointers[k], each.dtype, each.dtype, True
+        operands[k].strides[0] = cg_itemsize[each.dtype] if k != each.number_at else 0
+    operands[each.inputs].dtype = operands[each.inputs].loop_dtype = each.out_dtype
+    operands[each.inputs].strides[0] = cg_itemsize[each.out_dtype]
+    return fuse_elementwise(program, each.kernel, each.dtype, 0, each.params if each.has_params else NULL, 0, each.inputs, operands, True,
+                            1, &each.n)
+
+
+cdef bint fuse_copy(Program* program, const void* arguments, char** places) noexcept:
+    cdef Copy copy
+    cdef Operand operands[2]
+    load_copy(&copy, arguments)
+    operands[0], operands[1] = copy.source, copy.target
+    operands[0].data, operands[1].data = places[0], places[1]
+    operands[1].loop_dtype = operands[1].dtype
+    return fuse_elementwise(program, NULL, operands[0].dtype, 0, NULL, 0, 1, operands, False, copy.ndim, copy.shape)
+
+
+cdef bint fuse_move(Program* program, const void* arguments, char** places) noexcept:
+    cdef const Move* move = <const Move*>arguments
+    cdef Operand operands[2]
+    cdef int k
+    for k in range(2):
+        operands[k].data, operands[k].padded, operands[k].strides[0] = places[k], False, cg_itemsize[move.dtype]
+        operands[k].dtype = operands[k].loop_dtype = <int>move.dtype
+    return fuse_elementwise(program, NULL, <int>move.dtype, 0, NULL, 0, 1, operands, False, 1, &move.count)
+
+
+cdef int run_group(void* arguments, char** data) noexcept nogil:
+    cdef const Group* group = <const Group*>arguments
+    cdef Program program
+    cdef Plan plan
+    cdef int k
+    copy_program(&program, &group.program)
+    for k in range(group.count):
+        program.slots[group.slots[k]].data = data[k]
+    plan_program(&plan, &program)       # of maps alone, which take no memory
+    return run_program(&plan, NULL)

@@ -1,0 +1,120 @@
+"""Groups: maps of a captured program that run together, block by block, have the bits of the function."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._testing import defer_from, group_from, set_programs
+from samples import array_of
+
+SIZE = 3000
+
+
+@pytest.fixture(params=[1, 1 << 11], ids=["all", "large"])
+def grouped(request):
+    before = group_from(request.param)
+    yield request.param
+    group_from(before)
+
+
+def slices(x):
+    inner = x[1:-1] + 0.25 * (x[2:] - 2 * x[1:-1] + x[:-2])
+    return cg.cat([x[:1], inner, x[-1:]])
+
+
+def shifted_sums(x):
+    """Write sums of shifted parts of one array, whose order matters."""
+    values = x.detach()
+    y = values.clone()
+    y[1:] += values[:-1].exp()
+    y[:-1] += y[1:] * 0.5
+    y[2:] *= y[:-2].sin()
+    return y + x
+
+
+def changed(x):
+    y = x * 3
+    z = y.tanh()
+    y.mul_(0.1).add_(z, alpha=2)
+    y.exp_()
+    return y - z, z
+
+
+def dtypes(x):
+    narrow = x.half()
+    return (narrow * 3 + x.float()).double() / 7 + narrow, (x > 0.5).double() * x, cg.where(x < 0.4, x, -x).int()
+
+
+def broadcast(x):
+    rows = x.reshape(3, -1)
+    scaled = (rows - rows[:, :1]) * rows[:1].sin() + x.sum()
+    return scaled.mT.exp().contiguous() * 2 + scaled.mT, scaled.reshape(-1) * x
+
+
+def ends(x):
+    """Write vector mathematics into parts of arrays."""
+    y = cg.zeros_like(x)
+    y[5:-5] = (x[5:-5] * 2).exp()
+    y[7:-7].sin_()
+    return y * x, cg.stack([x * 2, (x * 2).sin()])
+
+
+def interleaved(x):
+    a, b = x * 2, x[:2048] * 3
+    a, b = a + 1, b + a[:2048]
+    return a.sin() * x, b.cos() * x[:2048]
+
+
+def multiples(x):
+    return x - 2 * x[0], 0.5 * x + x, x + 3 * (x * x), -1 * x - x * 0.1, x + cg.inf * (x - 0.5), x - 0 * x
+
+
+FUNCTIONS = [slices, shifted_sums, changed, dtypes, broadcast, ends, interleaved, multiples]
+
+
+def results_and_gradient(function, values):
+    x = cg.tensor(values).requires_grad_()
+    results = function(x)
+    results = results if isinstance(results, tuple) else (results,)
+    total = sum((result * (k + 1)).sum() for k, result in enumerate(results) if result.requires_grad)
+    return [array_of(tensor).tobytes() for tensor in (*results, cg.autograd.grad(total, x)[0], x)]
+
+
+@pytest.mark.parametrize("size", [SIZE, 24 * 127])
+@pytest.mark.cases("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_groups_have_the_bits_of_the_function(function, size, grouped):
+    compiled = cg.compile(function)
+    values = np.random.default_rng(0)
+    for _ in range(4):
+        x = values.uniform(0.1, 0.9, size)
+        assert results_and_gradient(compiled, x) == results_and_gradient(function, x)
+    assert compiled.cache_info().hits == 3
+
+
+@pytest.mark.usefixtures("grouped")
+def test_values_within_a_group_need_no_memory():
+    compiled = cg.compile(lambda x: ((x * 2 + 1).sin() * x + x).exp())
+    text = compiled.explain(cg.rand(1 << 16, dtype=cg.float64)).splitlines()
+    assert text[1] == "6 of them in 1 groups, block by block"
+    assert text[-1] == "memory: 4096 bytes of intermediates, 0 bytes kept for a backward"
+
+
+def test_programs_that_are_eager_have_no_groups():
+    before = set_programs("eager")
+    try:
+        text = cg.compile(lambda x: x * 2 + 1).explain(cg.rand(1 << 14))
+    finally:
+        set_programs(before)
+    assert "0 of them in 0 groups" in text
+
+
+@pytest.mark.cases("function", [multiples, changed, dtypes], ids=lambda function: function.__name__)
+def test_pending_results_have_the_bits_of_the_function(function):
+    """Sums with multiples are one loop in pending programs, too."""
+    x = np.random.default_rng(1).uniform(0.1, 0.9, SIZE)
+    expected = results_and_gradient(function, x)
+    before = defer_from(8)
+    try:
+        assert results_and_gradient(function, x) == expected
+    finally:
+        defer_from(before)

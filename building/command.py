@@ -24,8 +24,9 @@ PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # Rooms and modules whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are
 # short, or LAPACK's, and the engine and the levels are no slower.
-OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "captured": SELDOM, "grouping": SELDOM, "by_hand": SELDOM, "handles": SELDOM,
-                "matrices": SHORT, "engine": SHORT, "levels": SHORT, "profiling": SHORT}
+OPTIMIZATION = {**dict.fromkeys(("exchange", "system", "captured", "grouping", "guards", "looping", "by_hand", "handles", "formats",
+                                 "dtype_views"), SELDOM),
+                **dict.fromkeys(("matrices", "engine", "levels", "profiling", "special"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

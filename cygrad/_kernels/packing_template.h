@@ -6,19 +6,27 @@
  */
 
 /* Rows of one number each. Vectors that run over the end of a row are overwritten by the next. */
-static inline void CG_FN(spread)(T *block, const char *array, intptr_t rows, intptr_t length, intptr_t outer) {
-    enum { LANES = CG_VECTOR_BYTES / sizeof(T) };
+static inline __attribute__((always_inline)) void CG_FN(spread_vectors)(T *block, const char *array, intptr_t rows, intptr_t length,
+                                                                        intptr_t outer, const int lanes) {
     const T *const end = block + rows * length;
     for (; rows > 0; rows--, block += length, array += outer) {
         const T value = *(const T *)array;
-        if (end - block < length + LANES) {
+        if (end - block < length + lanes) {
             for (intptr_t i = 0; i < length; i++) block[i] = value;
             continue;
         }
-        T vector[LANES];
-        for (int k = 0; k < LANES; k++) vector[k] = value;
-        for (intptr_t i = 0; i < length; i += LANES) memcpy(block + i, vector, sizeof(vector));
+        T vector[CG_VECTOR_BYTES / sizeof(T)];
+        for (int k = 0; k < lanes; k++) vector[k] = value;
+        for (intptr_t i = 0; i < length; i += lanes) memcpy(block + i, vector, lanes * sizeof(T));
     }
+}
+
+/* Short rows by short vectors, of which fewer cross a cache line. */
+static inline void CG_FN(spread)(T *block, const char *array, intptr_t rows, intptr_t length, intptr_t outer) {
+    enum { LANES = CG_VECTOR_BYTES / sizeof(T), HALF = LANES > 1 ? LANES / 2 : 1, QUARTER = LANES > 3 ? LANES / 4 : HALF };
+    if (length <= QUARTER) CG_FN(spread_vectors)(block, array, rows, length, outer, QUARTER);
+    else if (length <= HALF) CG_FN(spread_vectors)(block, array, rows, length, outer, HALF);
+    else CG_FN(spread_vectors)(block, array, rows, length, outer, LANES);
 }
 
 #define CG_MOVE(element, packed) (outwards ? (void)(*(T *)(element) = (packed)) : (void)((packed) = *(const T *)(element)))

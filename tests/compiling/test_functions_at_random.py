@@ -37,6 +37,15 @@ def written(a, b):
     return copy
 
 
+def shifted(a, b):
+    """Add parts of an array to others, in an order that matters."""
+    copy = a.detach().clone()
+    if copy.dim():
+        copy[..., 1:] += copy[..., :-1] * 2
+        copy[..., :-1] *= a.detach()[..., 1:].sin()
+    return copy + b
+
+
 OPERATIONS = [
     lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - 1.25, lambda a, b: 2 * a, lambda a, b: a / (b * b + 1.5), lambda a, b: 3 - b,
     lambda a, b: a.exp(), lambda a, b: a.tanh() * b, lambda a, b: (a * a + 0.1).sqrt(), lambda a, b: a.clamp(0.4, 0.7),
@@ -49,7 +58,8 @@ OPERATIONS = [
     lambda a, b: a.amax(-1, True), lambda a, b: a @ a.mT if a.dim() > 1 else a, lambda a, b: a.clone().mul_(0.5).add_(b.mean()),
     lambda a, b: cg.linalg.inv(a @ a.mT + 3 * cg.eye(a.shape[-2], dtype=a.dtype)) if a.dim() > 1 else a, inner_gradient, branch, written,
     lambda a, b: a.detach().mul_(1.5), lambda a, b: a.index_select(0, cg.tensor([0, 0])) if a.dim() else a, lambda a, b: a.norm(),
-    lambda a, b: a[a.argmax(0)] if a.dim() == 1 else a,
+    lambda a, b: a[a.argmax(0)] if a.dim() == 1 else a, shifted, lambda a, b: a - 2 * b, lambda a, b: a + b * 0.5,
+    lambda a, b: cg.cat([a[..., 1:] * 3, b[..., :1] + 1], -1) if a.dim() and a.shape == b.shape else a,
 ]
 
 

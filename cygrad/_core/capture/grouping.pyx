@@ -89,7 +89,7 @@ cdef bint may_join(Notes notes, const Note* note, set untouched) noexcept:
         if note.places[j].slot in untouched or notes.slots[note.places[j].slot].nbytes >> SLOT_SHIFT or note.places[j].slot >= MOST_SLOTS:
             return False
         if note.written >> j & 1 and notes.slots[note.places[j].slot].origin == OUTSIDE:
-            return False        # what others see is written in order
+            return False        # other code sees its changes in order
     return True
 
 

@@ -16,7 +16,7 @@ cdef enum:
     MOST_PASSED = 16            # steps that stay outside of a group though they lie between its steps
     SLOT_SHIFT = 38             # of the number of a slot in a place; bytes in the slot are below
 
-# No address of a processor has this bit and not those above, so a place is never that of a number.
+# No address of a processor has this bit and not those above, so a place is never the address of a number.
 cdef uintptr_t PLACE = <uintptr_t>1 << 62
 cdef int MOST_SLOTS = 1 << 62 - SLOT_SHIFT
 

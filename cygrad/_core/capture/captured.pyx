@@ -167,7 +167,7 @@ cdef class Captured:
         return 0
 
     cdef int make_groups(self, list used, list first, list last, list bases) except -1:
-        """Group maps: a group touches what it touches at its first step. Values within have no place."""
+        """Group maps: a group touches its slots at its first step. Values within have no place."""
         cdef StepGroup group
         cdef list uses = [0] * self.notes.slot_count
         cdef set inner = set()

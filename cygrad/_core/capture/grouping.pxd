@@ -1,6 +1,6 @@
 """Grouping: maps and copies over one space run together, block by block, so that values between them never leave the cache.
 
-Steps that lie apart come together where no step between them touches what they write, or writes what they read.
+Steps that lie apart come together where no step between them touches the bytes that they write, or writes bytes that they read.
 """
 from libc.stdint cimport intptr_t
 

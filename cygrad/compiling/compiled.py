@@ -18,11 +18,11 @@ from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size
-from cygrad._core.memory.storage import DType
+from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.observing import Observation, is_observed
-from cygrad.data.creation import zeros
+from cygrad.data.creation import tensor, zeros
 from cygrad.generator import stream_of
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     Later calls of that kind replay them on new values, with the same bits, derivatives included. Where a function cannot be captured,
     it stays as it is, and one warning says why: for example since it reads a number with `.item()`.
 
-    ``fullgraph``: an error in place of the warning. ``disable``: return the function itself. ``dynamic``, ``backend``, ``mode`` and
-    ``options`` are torch's; they change nothing here.
+    ``fullgraph``: an error in place of the warning. ``disable``: return the function itself. ``dynamic=True``: floats among the arguments
+    may change at each call: the function gets 0-d tensors of float64 in their place, at each call. Else a float of another value is another
+    program, of 16 at most. Sizes and integers always have programs of their own. ``backend``, ``mode`` and ``options`` are torch's; they
+    change nothing here.
 
     RuntimeError, with `fullgraph`, for a function that cannot be captured. The design, and where it comes from: docs/design/capture.md.
 
@@ -78,6 +80,9 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     (tensor(5.), tensor(25.))
     >>> energy.cache_info()
     CacheInfo(hits=1, misses=1, eager=0, currsize=1)
+    >>> step = cygrad.compile(lambda x, size: x - size * x.sin(), dynamic=True)
+    >>> [step(cygrad.ones(1), 0.1 * k).item() for k in range(3)], step.cache_info().misses
+    ([1.0, 0.9158529043197632, 0.831705...], 1)
     """
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
@@ -86,7 +91,7 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
         raise TypeError(f"compile(): expected a function, got {type(model).__name__}")
     if disable or os.environ.get("CYGRAD_COMPILE") == "0":
         return model
-    return Compiled(model, fullgraph)
+    return (Dynamic if dynamic else Compiled)(model, fullgraph)
 
 
 def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,7 +125,7 @@ class Compiled:
 
     def __reduce__(self) -> Any:
         """Copy and pickle as the function: a `def` by its name; programs stay behind."""
-        return self._function.__qualname__ if isinstance(self._function, FunctionType) else (Compiled, (self._function, self._fullgraph))
+        return self._function.__qualname__ if isinstance(self._function, FunctionType) else (type(self), (self._function, self._fullgraph))
 
     def cache_info(self) -> CacheInfo:
         """Return how often calls were replayed, captured, and neither."""
@@ -187,7 +192,8 @@ class Compiled:
             return self._run(args, kwargs)
         if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
             self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
-                       + (f", the last one {broken!r}" if broken else ""))
+                       + (f", the last one {broken!r}" if broken else "")
+                       + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
             return self._run(args, kwargs)
         return Capture(self, key, tensors, others, args, kwargs).run()
 
@@ -238,6 +244,27 @@ class Compiled:
 
     def _name(self) -> str:
         return f"{getattr(self._function, '__qualname__', repr(self._function))}()"
+
+
+class Dynamic(Compiled):
+    """A compiled function that gets 0-d tensors in place of floats."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*floats_as_tensors(args), **floats_as_tensors(kwargs))
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        return super().explain(*floats_as_tensors(args), **floats_as_tensors(kwargs))
+
+
+def floats_as_tensors(value: Any) -> Any:
+    """Return a value with tensors in place of floats, also in tuples, lists and dicts."""
+    if type(value) is float:
+        return tensor(value, dtype=dtype_by_name["float64"])
+    if type(value) in (tuple, list):
+        return type(value)(map(floats_as_tensors, value))
+    if type(value) is dict:
+        return {key: floats_as_tensors(item) for key, item in value.items()}
+    return value
 
 
 class Rerun:

@@ -44,6 +44,23 @@ def test_a_program_is_explained():
     assert "not captured" in cg.compile(lambda x: x.sum().item()).explain(X)
 
 
+@pytest.mark.parametrize("dtype", [cg.float64, cg.float32, cg.complex128])
+def test_floats_are_inputs_of_dynamic_functions(dtype):
+    def step(x, size, *, options):
+        y = x * size + options["shift"] - x.sin() / options["pair"][0]
+        return y ** 2 if size > 0.5 else y - size
+
+    compiled = cg.compile(step, dynamic=True, fullgraph=True)
+    for k in range(20):
+        arguments = {"size": 0.1 * k + 0.05, "options": {"shift": -0.3 * k, "pair": (k + 1.5, "name")}}
+        x, z = (cg.tensor([0.25, -1.0, 3.0], dtype=dtype).requires_grad_() for _ in range(2))
+        expected, result = step(x, **arguments), compiled(z, **arguments)
+        same(result, expected)
+        same(cg.autograd.grad(result.real.sum(), z)[0], cg.autograd.grad(expected.real.sum(), x)[0])
+    assert compiled.cache_info()[:3] == (18, 2, 0)
+    assert "steps" in compiled.explain(cg.ones(3), 0.25, options={"shift": 0.5, "pair": [1.0]})
+
+
 def test_a_profile_shows_the_steps_of_a_replay():
     x = cg.rand(5000, dtype=cg.float64).requires_grad_()
     compiled = cg.compile(lambda x: ((x * 2 + 1).sin() + x.sort().values).sum())

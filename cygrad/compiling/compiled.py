@@ -22,7 +22,7 @@ from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.observing import Observation, is_observed
-from cygrad.data.creation import tensor, zeros
+from cygrad.data.creation import as_tensor, zeros
 from cygrad.generator import stream_of
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Dynamic(Compiled):
 def floats_as_tensors(value: Any) -> Any:
     """Return a value with tensors in place of floats, also in tuples, lists and dicts."""
     if type(value) is float:
-        return tensor(value, dtype=dtype_by_name["float64"])
+        return as_tensor(value, dtype_by_name["float64"])
     if type(value) in (tuple, list):
         return type(value)(map(floats_as_tensors, value))
     if type(value) is dict:

@@ -124,6 +124,8 @@ cdef list members_from(Notes notes, Program* program, Py_ssize_t first, Py_ssize
             break
         if may_join(notes, &notes.notes[k], untouched) and join_step(notes, program, members, passed, k):
             members.append(k)
+            if program.total < settings.grouped:
+                break
         elif not members:
             break
         else:
@@ -192,7 +194,7 @@ cdef list group_steps(Notes notes, Py_ssize_t first, Py_ssize_t end, set untouch
             group = StepGroup.__new__(StepGroup)
         program = &group.group.program
         members = members_from(notes, program, k, end, untouched)
-        if len(members) < 2 or program.total < settings.grouped:
+        if len(members) < 2:
             k += 1
             continue
         reorder(notes, members)

@@ -33,6 +33,7 @@ def test_a_decorator_with_and_without_options():
     assert plain.cache_info().currsize == 0
 
 
+@pytest.mark.usefixtures("usual_sizes")
 def test_a_program_is_explained():
     def function(x):
         y = x * 2 + 1
@@ -61,6 +62,7 @@ def test_floats_are_inputs_of_dynamic_functions(dtype):
     assert "steps" in compiled.explain(cg.ones(3), 0.25, options={"shift": 0.5, "pair": [1.0]})
 
 
+@pytest.mark.usefixtures("usual_sizes")
 def test_a_profile_shows_the_steps_of_a_replay():
     x = cg.rand(5000, dtype=cg.float64).requires_grad_()
     compiled = cg.compile(lambda x: ((x * 2 + 1).sin() + x.sort().values).sum())

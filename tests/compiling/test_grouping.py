@@ -11,7 +11,7 @@ SIZE = 3000
 
 
 @pytest.fixture(params=[1, 1 << 11], ids=["all", "large"])
-def grouped(request):
+def grouped(usual_sizes, request):
     before = group_from(request.param)
     yield request.param
     group_from(before)

@@ -9,6 +9,7 @@ import cygrad as cg
 from cygrad import func
 from cygrad.func import control, scan
 
+pytestmark = pytest.mark.usefixtures("usual_sizes")     # a loop takes no step that may be pending
 COUNT = 150
 DRAWN = np.random.default_rng(0)
 W = cg.tensor(DRAWN.standard_normal((3, 3)) / 3, dtype=cg.float64)

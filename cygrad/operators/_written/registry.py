@@ -125,6 +125,8 @@ FUNCTIONS: dict[str, str] = {
 }
 
 LINALG: dict[str, str] = {
+    "cygrad.operators.banded_systems":
+        "linalg_solve_banded linalg_solveh_banded",
     "cygrad.operators.determinants":
         "linalg_det linalg_slogdet",
     "cygrad.operators.diagonals":
@@ -135,7 +137,7 @@ LINALG: dict[str, str] = {
     "cygrad.operators.least_squares":
         "linalg_pinv linalg_lstsq",
     "cygrad.operators.matrix_equations":
-        "linalg_solve_sylvester linalg_solve_banded linalg_sqrtm",
+        "linalg_solve_sylvester linalg_sqrtm",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp linalg_matrix_power linalg_multi_dot linalg_vander",
     "cygrad.operators.matrix_norms":
@@ -406,6 +408,8 @@ PROPERTIES: dict[str, str] = {
 }
 
 RULES: dict[str, str] = {
+    "cygrad.operators.banded_systems":
+        "solved_by_bands",
     "cygrad.operators.bands":
         "banded",
     "cygrad.operators.bessel_functions":

@@ -6,14 +6,11 @@ the adjoint of J, and pulls the result back through f as a function of its argum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from cygrad._core.levels.level import set_ceiling
-from cygrad._core.levels.tangents import dual_levels, without_tangent
 from cygrad._core.operands.arrays import from_array
 from cygrad.autograd import no_grad
 from cygrad.autograd.function import Function
@@ -22,7 +19,6 @@ from cygrad.operators.solving import linalg_solve
 from cygrad.pytree import tree_flatten
 from cygrad.tensor import Tensor
 
-NO_CEILING = (1 << 64) - 1
 Map = Callable[..., Tensor]
 Linear = Callable[[Callable[[Tensor], Tensor], Tensor, Tensor, bool], Tensor]
 
@@ -100,20 +96,8 @@ class _Solution(Function):
         x, *arguments = ctx.saved_tensors
         moved = [argument.new_zeros(argument.shape) if tangent is None else tangent
                  for argument, tangent in zip(arguments, tangents, strict=True)]
-        with _as_lower_levels_see((x, *arguments)) as (x, *arguments):      # so that derivatives in here see their own levels
-            change = jvp(lambda *arguments: ctx.equation.at(arguments)(x), tuple(arguments), tuple(moved))[1]
-            return -ctx.equation.solve(x, arguments, change)
-
-
-@contextmanager
-def _as_lower_levels_see(tensors: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
-    """Yield tensors without the tangents that are out of sight, and have this thread see all levels: also levels that begin now."""
-    before = set_ceiling(NO_CEILING)
-    try:
-        hidden = [level for level in dual_levels(tensors) if level.number >= before]
-        yield tuple(without_tangent(tensor, hidden[0]) for tensor in tensors) if hidden else tensors
-    finally:
-        set_ceiling(before)
+        change = jvp(lambda *arguments: ctx.equation.at(arguments)(x), tuple(arguments), tuple(moved))[1]
+        return -ctx.equation.solve(x, arguments, change)
 
 
 def solution_of(name: str, equation: Equation, solve: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> Tensor:

@@ -95,7 +95,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1
         if checked_tensor(sampled_addmm, matrix, name).ndim != 2 or input.ndim != 2 or part.pattern.sparse_dim != 2:
             raise RuntimeError(f"sampled_addmm: expected a sparse matrix and two dense ones, but {name} is of {matrix.ndim} dims")
         if matrix.dtype != input.dtype:
-            raise RuntimeError(f"sampled_addmm: Expected {name} to have the dtype of the sparse matrix, {input.dtype}, but got {matrix.dtype}")
+            raise RuntimeError(f"sampled_addmm: Expected {name} to have the dtype {input.dtype} of the matrix, but got {matrix.dtype}")
     if (mat1.shape[0], mat2.shape[1]) != tuple(input.shape) or mat1.shape[1] != mat2.shape[0]:
         shapes = " and ".join(str(list(each.shape)) for each in (mat1, mat2))
         raise RuntimeError(f"sampled_addmm: the shapes {shapes} cannot be multiplied to {list(input.shape)}")

@@ -17,7 +17,7 @@ from cygrad._core.graph.notes cimport is_noting, noted_call
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Hidden, Level, hide, show
-from cygrad._core.levels.overrides cimport ask, is_asked
+from cygrad._core.levels.overrides cimport ask, is_asked, sparse_result
 from cygrad._core.levels.sparse cimport any_sparse
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
@@ -65,7 +65,7 @@ cdef TensorImpl of_sparse(Row op, Value* values, const Value* params, TensorImpl
     cdef dict keywords = keywords_of(op, params)
     if target is not None and not in_place:
         keywords["out"] = target
-    return ask(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
+    return sparse_result(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
 
 
 cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
@@ -283,7 +283,7 @@ cdef object call_on_special(object op, tuple arguments, dict keywords):
     if keywords:
         tensors += tensors_of(keywords.values())
     if any_sparse(tensors):
-        return ask(op, arguments, keywords)
+        return sparse_result(op, arguments, keywords)
     for tensor in tensors:
         if tensor.flags & BATCHED and (level is None or batch_of(tensor).level.number > level.number):
             level = batch_of(tensor).level

@@ -60,14 +60,15 @@ class Coloured:
 def coloured(pattern: Any, symmetric: bool = False) -> Coloured:
     """Return a pattern with a colouring, of columns or rows, whichever are fewer; of a `symmetric` one a star colouring.
 
-    `pattern` is a sparse array or matrix of SciPy's, as `sparsity` returns it. ImportError without SciPy.
+    `pattern` is a sparse array or matrix of SciPy's, as `sparsity` returns it; a coloured one is returned as it is. ImportError without
+    SciPy.
 
     >>> import cygrad
     >>> pattern = cygrad.func.sparsity(lambda x: x[1:] - x[:-1], cygrad.ones(100))
     >>> cygrad.func.coloured(pattern).colours
     2
     """
-    return Coloured(scipy_sparse("coloured").csr_array(pattern, dtype=bool), symmetric)
+    return pattern if isinstance(pattern, Coloured) else Coloured(scipy_sparse("coloured").csr_array(pattern, dtype=bool), symmetric)
 
 
 def _check(name: str, colouring: Coloured, rows: int, columns: int) -> None:
@@ -88,7 +89,7 @@ def sparse_jacobian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) 
             [0., 3., 2.]])
     """
     start = given_tensor(x)
-    colouring = pattern if isinstance(pattern, Coloured) else coloured(sparsity(f, start) if pattern is None else pattern)
+    colouring = coloured(sparsity(f, start) if pattern is None else pattern)
 
     def flat(x: Tensor) -> Tensor:
         return f(x.reshape(start.shape)).reshape(-1)
@@ -121,7 +122,7 @@ def sparse_hessian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) -
     """
     start = given_tensor(x)
     gradient = grad(f)
-    colouring = pattern if isinstance(pattern, Coloured) else coloured(hessian_sparsity(f, start) if pattern is None else pattern, True)
+    colouring = coloured(hessian_sparsity(f, start) if pattern is None else pattern, True)
     _check("sparse_hessian", colouring, start.numel(), start.numel())
     if not colouring.colours:
         return colouring.entries(start.new_zeros(0))

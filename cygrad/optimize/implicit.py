@@ -44,6 +44,10 @@ class Equation:
         args = self.args(arguments)
         return lambda x: self.f(x, *args)
 
+    def detached(self) -> tuple[Any, ...]:
+        """Return the arguments of f as data."""
+        return self.args([argument.detach() for argument in self.arguments])
+
     def args(self, arguments: Any) -> tuple[Any, ...]:
         """Return the arguments of f with other tensors among them."""
         leaves = list(self._leaves)
@@ -61,7 +65,7 @@ class Equation:
 
     def check(self, name: str, x: Tensor) -> None:
         """Refuse an f of another shape than x, and one that computes with tensors on the tape which are not among its arguments."""
-        value = self.at([argument.detach() for argument in self.arguments])(x)
+        value = self.f(x, *self.detached())
         if tuple(value.shape) != tuple(x.shape):
             raise RuntimeError(f"{name}: the function must return a tensor of the shape of x, {list(x.shape)}, but returned "
                                f"{list(value.shape)}")
@@ -102,8 +106,9 @@ class _Solution(Function):
 
 def solution_of(name: str, equation: Equation, solve: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> Tensor:
     """Return the solution of an equation that `solve(f)` finds, on the tape of its arguments."""
+    args = equation.detached()
     with no_grad():
-        x = solve(equation.at([argument.detach() for argument in equation.arguments])).detach()
+        x = solve(lambda x: equation.f(x, *args)).detach()
     equation.check(name, x)
     return _Solution.apply(equation, x, *equation.arguments) if equation.arguments else x
 
@@ -145,7 +150,7 @@ class LinearEquation(Equation):
 
     def solution(self) -> Tensor:
         """Return x, on the tape."""
-        b, *args = self.args([argument.detach() for argument in self.arguments])
+        b, *args = self.detached()
         return solution_of("custom_linear_solve()", self, lambda _: self._solver(lambda x: self._matvec(x, *args), b))
 
     def solve(self, x: Tensor, arguments: Any, b: Tensor) -> Tensor:

@@ -37,6 +37,7 @@ class Coloured:
         colours = of_rows if self.by_rows else of_columns
         self.colours = int(colours.max(initial=-1)) + 1 if len(rows) else 0
         self.colour_of = colours
+        self._seeds: dict[Any, Tensor] = {}
         order = np.lexsort((columns, rows))
         rows, columns = rows[order], columns[order]
         self._places = Pattern(sparse_csr, self.shape, (from_array(starts_of(rows, self.shape[0])), from_array(columns)), True)
@@ -47,10 +48,13 @@ class Coloured:
         self._keys = from_array(colours[rows] * long + columns if self.by_rows else colours[columns] * long + rows)
 
     def seeds(self, like: Tensor) -> Tensor:
-        """Return the sum of unit vectors of each colour, (colours, size)."""
-        array = np.zeros((self.colours, len(self.colour_of)), like.dtype.loops.name)
-        array[self.colour_of, np.arange(len(self.colour_of))] = 1
-        return from_array(array).to(like.dtype)
+        """Return the sum of unit vectors of each colour, (colours, size): made once for a dtype."""
+        seeds = self._seeds.get(like.dtype)
+        if seeds is None:
+            array = np.zeros((self.colours, len(self.colour_of)), like.dtype.loops.name)
+            array[self.colour_of, np.arange(len(self.colour_of))] = 1
+            seeds = self._seeds[like.dtype] = from_array(array).to(like.dtype)
+        return seeds
 
     def entries(self, products: Tensor) -> Tensor:
         """Return the sparse tensor whose entries are in products with all seeds, (colours, size)."""

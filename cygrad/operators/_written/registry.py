@@ -377,8 +377,8 @@ METHODS: dict[str, str] = {
     "cygrad.operators.sparse_solving":
         "_sparse_solve",
     "cygrad.operators.sparse_tensors":
-        "to_sparse to_sparse_csr to_sparse_csc to_dense sparse_mask to_scipy indices values _indices _values _nnz crow_indices "
-        "col_indices ccol_indices row_indices sparse_dim dense_dim coalesce is_coalesced sparse_resize_",
+        "to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_dense sparse_mask to_scipy indices values _indices _values _nnz "
+        "crow_indices col_indices ccol_indices row_indices sparse_dim dense_dim coalesce is_coalesced sparse_resize_",
     "cygrad.operators.special_functions":
         "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":

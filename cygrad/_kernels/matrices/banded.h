@@ -3,7 +3,7 @@
 #define CG_MATRIX_BANDED_H
 
 /* Of b diagonals, with `fill` rows before them. A size that LAPACK does not take, or a pivot that it does not divide by, is for plain.h. */
-static void cg_banded_lu(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_banded_lu(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t b = dims[1], n = dims[2], rows = dims[3], l = rows - b, u = b - 1 - l;
     cg_gbtrf *const gbtrf = l > CG_LARGE_BANDED ? cg_routine(f->type, CG_GBTRF, n * rows) : NULL;
@@ -31,7 +31,7 @@ static void cg_banded_lu(const cg_field *f, char **p, const intptr_t *dims, cons
     cg_release(&space);
 }
 
-static void cg_banded_solve(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_banded_solve(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t b = dims[1], n = dims[2], rows = dims[3], k = dims[4], l = rows - b;
     cg_matrix factors = cg_matrix_of(f, rows, n, p[1], s[1], s[7], s[8]), x = cg_matrix_of(f, n, k, p[4], s[4], s[12], s[13]);
@@ -52,7 +52,7 @@ static void cg_banded_solve(const cg_field *f, int adjoint, char **p, const intp
     cg_release(&space);
 }
 
-static void cg_banded_cholesky(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_banded_cholesky(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t b = dims[1], n = dims[2];
     cg_pbtrf *const pbtrf = b - 1 > CG_LARGE_BANDED ? cg_routine(f->type, CG_PBTRF, n * b) : NULL;
@@ -74,7 +74,7 @@ static void cg_banded_cholesky(const cg_field *f, char **p, const intptr_t *dims
     cg_release(&space);
 }
 
-static void cg_banded_cholesky_solve(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_banded_cholesky_solve(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t b = dims[1], n = dims[2], k = dims[3];
     cg_matrix factor = cg_matrix_of(f, b, n, p[0], s[0], s[3], s[4]), x = cg_matrix_of(f, n, k, p[2], s[2], s[7], s[8]);

@@ -134,6 +134,25 @@ def test_complex_derivatives(form, name):
     assert gradcheck(lambda x: _dense_result(CALLS[name], x), x, masked=True, check_forward_ad=True)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_products_of_so_many_entries_that_int32_does_not_number_them(form, monkeypatch):
+    from cygrad.operators._sparse import pattern
+    monkeypatch.setattr(pattern, "INT32_LIMIT", 1)
+    for name in ("mv", "mm", "dense mm"):
+        assert equal(CALLS[name](FORMS[form](MATRIX), *MATRIX.shape), CALLS[name](dense_of(MATRIX), *MATRIX.shape))
+
+
+def test_products_with_rows_of_all_lengths():
+    """Sums of eight entries at a time, and of four columns of the product, with the rest of each."""
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((20, 40)) * (np.arange(40) < 2 * np.arange(20)[:, None])
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        for width in (1, 2, 4, 5, 9):
+            x = dense_of(rng.standard_normal((40, width)), dtype)
+            assert equal(dense_of(matrix, dtype).to_sparse_csr() @ x, dense_of(matrix, dtype) @ x, 1e-4)
+        assert equal(dense_of(matrix, dtype).to_sparse_csr() @ x[:, 0], dense_of(matrix, dtype) @ x[:, 0], 1e-4)
+
+
 DENSE_OPERANDS = {
     "mm": (lambda a, x: a @ x, (5, 3)),
     "mv": (lambda a, x: a @ x, (5,)),

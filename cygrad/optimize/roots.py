@@ -10,6 +10,7 @@ import numpy as np
 
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.autograd import enable_grad
+from cygrad.data.limits import finfo
 from cygrad.func import coloured, grad, hessian_sparsity, jacrev, sparse_hessian, sparse_jacobian, sparsity
 from cygrad.optimize.implicit import Equation, Linear, dense_solve, solution_of, start_of
 from cygrad.optimize.newton import newton, sparse_solve
@@ -46,9 +47,9 @@ def root(f: Function, x0: Any, args: Any = (), method: str | None = None, tol: f
     `f` returns a tensor of the shape of x, which is computed in the dtype of x0 (float64 for arrays). Derivatives are for tensors in
     `args`, of any order and by forward mode: each is one solve with the Jacobian at x (`custom_root`).
 
-    `method` is one of SciPy's, by default "hybr"; or "newton", whose steps are `linear_solve`'s (`tol`: the last step, 1e-8 of x;
-    `options={"maxiter": 50}`). `jac_sparsity` is for many unknowns: a pattern, `coloured` or not, or True to find it. Then the Jacobian
-    is never dense: `linear_solve` is `sparse_solve`, and the method "newton".
+    `method` is one of SciPy's, by default "hybr"; or "newton", whose steps are `linear_solve`'s: until one is smaller than `tol` times x,
+    the root of the dtype's precision, at most `options={"maxiter": 50}`. `jac_sparsity` is for many unknowns: a pattern, `coloured` or not,
+    or True to find it. Then the Jacobian is never dense: `linear_solve` is `sparse_solve`, and the method "newton".
     RuntimeError, which says the residual, without convergence; ImportError without SciPy.
 
     >>> import cygrad
@@ -66,7 +67,8 @@ def root(f: Function, x0: Any, args: Any = (), method: str | None = None, tol: f
     def solve(f: Callable[[Tensor], Tensor]) -> Tensor:
         nonlocal result
         if method == "newton":
-            x, steps = newton("optimize.root()", f, start, linear_solve, 1e-8 if tol is None else tol, (options or {}).get("maxiter", 50))
+            xtol = finfo(start.dtype).eps ** 0.5 if tol is None else tol
+            x, steps = newton("optimize.root()", f, start, linear_solve, xtol, (options or {}).get("maxiter", 50))
             result = _scipy_like(fun=to_array(f(x).detach()), success=True, nit=steps, message="The iteration has converged.")
             return x
 

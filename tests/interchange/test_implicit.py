@@ -78,12 +78,18 @@ def test_results_are_as_scipy_has_them():
 
 
 @pytest.mark.parametrize("dtype", [cg.float32, cg.float64], ids=str)
-def test_dtypes(dtype):
+@pytest.mark.parametrize("options", [{"tol": 1e-4}, {"jac_sparsity": True}], ids=["dense", "sparse"])
+def test_dtypes(dtype, options):
     p = P.detach().to(dtype).requires_grad_()
-    x = optimize.root(circle, cg.ones(2, dtype=dtype), (p,), tol=1e-4).x
+    x = optimize.root(circle, cg.ones(2, dtype=dtype), (p,), **options).x
     assert x.dtype == dtype
     x.sum().backward()
     assert p.grad.dtype == dtype and cg.allclose(p.grad.double(), cg.autograd.grad(SOLUTIONS["root"](P).sum(), P)[0], rtol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["root by a sparse Jacobian", "minimum by a sparse Hessian", "least squares by a sparse Jacobian"])
+def test_batches_of_gradients(name):
+    assert gradcheck(SOLUTIONS[name], P, check_batched_grad=True)
 
 
 def test_many_unknowns():

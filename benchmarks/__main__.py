@@ -15,7 +15,7 @@ from cygrad import _commands
 from cygrad.config import describe
 
 NAMES = ("overhead", "bandwidth", "vecmath", "dtypes", "composite", "shapes", "programs", "linalg", "profiler", "functional",
-         "scaling", "threads")
+         "sparse", "scaling", "threads")
 
 
 def environment() -> str:

@@ -509,12 +509,14 @@ def override_answers() -> tuple[Callable[..., Any], Callable[..., Any]]:
     return import_module("cygrad.overrides").answer, import_module("cygrad.operators._sparse.rules").answer
 
 
-def _override(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def _override(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], is_sparse: bool = False) -> Any:
     """Return the answer of the classes and modes that have a say in a call of an operator, else of the rules of sparse tensors.
 
-    NotImplemented where no argument is of such a class, or sparse.
+    NotImplemented where no argument is of such a class, or sparse. `is_sparse`: one is sparse, and the others were asked before.
     """
     of_classes, of_sparse_tensors = override_answers()
+    if is_sparse:
+        return of_sparse_tensors(operator, arguments, keywords)
     result = of_classes(operator, arguments, keywords)
     if result is NotImplemented and any(map(sparse_part, tensors_of((*arguments, *keywords.values())))):
         return of_sparse_tensors(operator, arguments, keywords)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.entry.special import over_tensors
 from cygrad._core.levels.batches import batched_level
-from cygrad._core.levels.level import enter_level, exit_level, set_ceiling
+from cygrad._core.levels.level import enter_level, exit_level, out_of_sight
 from cygrad._core.levels.tangents import dual_levels, set_tangent, tangent_of, tangent_to_write, without_overlap, without_tangent
 from cygrad.autograd.forward_ad import is_dual_level
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
@@ -43,28 +43,24 @@ def apply_special(base: type[Function], function: type[Function], arguments: tup
 # ----- Forward mode -----
 def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, ...]) -> Any:
     """Apply the Function with its tangents out of sight, then call its jvp for the tangents of each level, the lowest first."""
-    before = set_ceiling(levels[0].number)
-    try:
+    with out_of_sight(levels[0]):
         result, ctx = function._apply(arguments)
-    finally:
-        set_ceiling(before)
     outputs = result if isinstance(result, tuple) else (result,)
     # Outputs that are inputs, or views of them, have tangents of their own; inputs that were changed in place share them with their views.
     outputs = tuple(without_overlap(without_tangent(output, levels[0])) if isinstance(output, Tensor) and id(output) not in ctx._changed
                     else output for output in outputs)
     for level in levels:
-        before = set_ceiling(level.number)
-        try:
+        with out_of_sight(level):
             input_tangents = tuple(_tangent(ctx, argument, level) for argument in arguments)
             ctx._in_jvp = True
-            results = function.jvp(ctx, *input_tangents)
-            results = results if isinstance(results, tuple) else (results,)
-            _check_jvp(ctx, outputs, results)
-            _check_relations(ctx, level, arguments, input_tangents, result if isinstance(result, tuple) else (result,), results)
-            _attach(ctx, level, outputs, results)
-        finally:
-            ctx._in_jvp = False
-            set_ceiling(before)
+            try:
+                results = function.jvp(ctx, *input_tangents)
+                results = results if isinstance(results, tuple) else (results,)
+                _check_jvp(ctx, outputs, results)
+                _check_relations(ctx, level, arguments, input_tangents, result if isinstance(result, tuple) else (result,), results)
+                _attach(ctx, level, outputs, results)
+            finally:
+                ctx._in_jvp = False
     return outputs if isinstance(result, tuple) else outputs[0]
 
 

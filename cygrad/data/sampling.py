@@ -18,6 +18,7 @@ from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import Level, innermost_level
+from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data.creation import empty, out_tensor
 from cygrad.data.limits import finfo, iinfo
@@ -117,7 +118,9 @@ def drawn_like(
     requires_grad: bool,
 ) -> Tensor:
     """Return a tensor of the shape, layout and (unless given) dtype of a template, filled by a sampler."""
-    if batched_level(checked_template(template)) is not None or levels_that_differ():
+    if sparse_part(checked_template(template)) is not None:
+        raise NotImplementedError("random tensors are dense: draw one like the values() of the sparse tensor")
+    if batched_level(template) is not None or levels_that_differ():
         return drawn(tuple(template.shape), sample, source, None, dtype or template.dtype, device, requires_grad)
     result = empty_like(template, dtype=dtype, device=device, requires_grad=requires_grad)
     write_again(result.detach(), lambda array: fill(array, sample, source(), result.dtype))

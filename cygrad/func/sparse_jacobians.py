@@ -37,6 +37,7 @@ class Coloured:
         colours = of_rows if self.by_rows else of_columns
         self.colours = int(colours.max(initial=-1)) + 1 if len(rows) else 0
         self.colour_of = colours
+        self._seeds: dict[Any, Tensor] = {}
         order = np.lexsort((columns, rows))
         rows, columns = rows[order], columns[order]
         self._places = Pattern(sparse_csr, self.shape, (from_array(starts_of(rows, self.shape[0])), from_array(columns)), True)
@@ -47,10 +48,13 @@ class Coloured:
         self._keys = from_array(colours[rows] * long + columns if self.by_rows else colours[columns] * long + rows)
 
     def seeds(self, like: Tensor) -> Tensor:
-        """Return the sum of unit vectors of each colour, (colours, size)."""
-        array = np.zeros((self.colours, len(self.colour_of)), like.dtype.loops.name)
-        array[self.colour_of, np.arange(len(self.colour_of))] = 1
-        return from_array(array).to(like.dtype)
+        """Return the sum of unit vectors of each colour, (colours, size): made once for a dtype."""
+        seeds = self._seeds.get(like.dtype)
+        if seeds is None:
+            array = np.zeros((self.colours, len(self.colour_of)), like.dtype.loops.name)
+            array[self.colour_of, np.arange(len(self.colour_of))] = 1
+            seeds = self._seeds[like.dtype] = from_array(array).to(like.dtype)
+        return seeds
 
     def entries(self, products: Tensor) -> Tensor:
         """Return the sparse tensor whose entries are in products with all seeds, (colours, size)."""
@@ -60,14 +64,15 @@ class Coloured:
 def coloured(pattern: Any, symmetric: bool = False) -> Coloured:
     """Return a pattern with a colouring, of columns or rows, whichever are fewer; of a `symmetric` one a star colouring.
 
-    `pattern` is a sparse array or matrix of SciPy's, as `sparsity` returns it. ImportError without SciPy.
+    `pattern` is a sparse array or matrix of SciPy's, as `sparsity` returns it; a coloured one is returned as it is. ImportError without
+    SciPy.
 
     >>> import cygrad
     >>> pattern = cygrad.func.sparsity(lambda x: x[1:] - x[:-1], cygrad.ones(100))
     >>> cygrad.func.coloured(pattern).colours
     2
     """
-    return Coloured(scipy_sparse("coloured").csr_array(pattern, dtype=bool), symmetric)
+    return pattern if isinstance(pattern, Coloured) else Coloured(scipy_sparse("coloured").csr_array(pattern, dtype=bool), symmetric)
 
 
 def _check(name: str, colouring: Coloured, rows: int, columns: int) -> None:
@@ -88,7 +93,7 @@ def sparse_jacobian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) 
             [0., 3., 2.]])
     """
     start = given_tensor(x)
-    colouring = pattern if isinstance(pattern, Coloured) else coloured(sparsity(f, start) if pattern is None else pattern)
+    colouring = coloured(sparsity(f, start) if pattern is None else pattern)
 
     def flat(x: Tensor) -> Tensor:
         return f(x.reshape(start.shape)).reshape(-1)
@@ -121,7 +126,7 @@ def sparse_hessian(f: Callable[[Tensor], Tensor], x: Any, pattern: Any = None) -
     """
     start = given_tensor(x)
     gradient = grad(f)
-    colouring = pattern if isinstance(pattern, Coloured) else coloured(hessian_sparsity(f, start) if pattern is None else pattern, True)
+    colouring = coloured(hessian_sparsity(f, start) if pattern is None else pattern, True)
     _check("sparse_hessian", colouring, start.numel(), start.numel())
     if not colouring.colours:
         return colouring.entries(start.new_zeros(0))

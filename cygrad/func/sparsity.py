@@ -207,10 +207,10 @@ class Tracer(TorchFunctionMode):
                 result = func(*over_tensors(replaced, args), **{key: over_tensors(replaced, value) for key, value in kwargs.items()})
             labels = _Labels([result], seed)
             weights = labels.tensors[id(result)].to(result.dtype)
-            labels.numbers = to_array(weights).astype(np.float64).reshape(-1)
+            labels.numbers = to_array(weights).real.astype(np.float64).reshape(-1)
             labels.order = np.argsort(labels.numbers)
             gradient, = grad(result, leaf, weights)
-            numbers = to_array(gradient).astype(np.float64)
+            numbers = to_array(gradient).real.astype(np.float64)
             runs.append((labels.sources(numbers), numbers))
         (first, one), (second, _) = runs
         if (first != second).any() or one[first < 0].any():

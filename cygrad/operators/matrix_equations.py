@@ -1,4 +1,4 @@
-"""Equations of matrices that SciPy has functions for: Sylvester's, equations of few diagonals, and square roots."""
+"""Equations of matrices that SciPy has functions for: Sylvester's, and square roots."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import numpy as np
 
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators import public_name
-from cygrad.operators._language.arguments import integers
 from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.matrices import check_finite, checked_matrix, failure
-from cygrad.operators.diagonals import diag_embed
 from cygrad.operators.solving import linalg_solve
 from cygrad.ops.refusals import NOT_FLOATING
 
@@ -55,34 +53,6 @@ def linalg_solve_sylvester(A: Tensor, B: Tensor, Q: Tensor) -> Tensor:
     equations = system.reshape(*system.shape[:-4], m * n, m * n)
     solution = linalg_solve(equations, Q.reshape(*Q.shape[:-2], m * n, 1))
     return solution.reshape(*solution.shape[:-2], m, n)
-
-
-@operator(refuses={"biu": NOT_FLOATING}, loop="lu_cpu")
-def linalg_solve_banded(l_and_u: tuple[int, int], ab: Tensor, b: Tensor) -> Tensor:
-    """Solution x of A x = b for A with l diagonals below the main one and u above it, which are the rows of `ab`, the highest first.
-
-    As in SciPy: A[i, j] is ab[u + i - j, j]. b is a vector, or a matrix of several. A is formed, so that is for gradients, not for speed.
-
-    Raises:
-        RuntimeError: sizes that do not fit.
-        LinAlgError: a singular matrix.
-
-    >>> import cygrad
-    >>> cygrad.linalg.solve_banded((1, 0), cygrad.tensor([[1., 1.], [1., 0.]]), cygrad.tensor([1., 3.]))
-    tensor([1., 2.])
-    """
-    checked_matrix(linalg_solve_banded, ab, "ab")
-    below, above = integers(l_and_u)
-    count, size = ab.shape[-2:]
-    if below < 0 or above < 0 or count != below + above + 1:
-        raise _refusal(linalg_solve_banded, f"ab must have l + u + 1 rows, one for each diagonal, but it has {count} for {(below, above)}")
-    if not b.ndim or b.shape[0 if b.ndim == 1 else -2] != size:
-        raise _refusal(linalg_solve_banded, f"b must have {size} rows, as many as the matrix, but it has the shape {list(b.shape)}")
-    matrix = ab.new_zeros((size, size))
-    for row, offset in enumerate(range(above, -below - 1, -1)):
-        if abs(offset) < size:
-            matrix = matrix + diag_embed(ab[..., row, max(offset, 0):size + min(offset, 0)], offset)
-    return linalg_solve(matrix, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else linalg_solve(matrix, b)
 
 
 # ----- Square roots -----

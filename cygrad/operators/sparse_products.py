@@ -31,7 +31,7 @@ def _by_places(values: Tensor, dense: Tensor, pattern: Any) -> Tensor:
     return terms.new_zeros((pattern.shape[0], *dense.shape[1:])).index_add(0, rows, terms)
 
 
-def _products_of_rows(g: Tensor, dense: Tensor, pattern: Any) -> Tensor:
+def products_of_rows(g: Tensor, dense: Tensor, pattern: Any) -> Tensor:
     """Return g[row] times the conjugate of dense[column], summed over the columns of both, for each entry."""
     rows, columns = pattern.along
     terms = g.index_select(0, rows) * dense.index_select(0, columns).conj()
@@ -42,7 +42,7 @@ def _batched(level: Any, operator: Any, values: Tensor, dense: Tensor, pattern: 
     return _by_places(values, dense, pattern)
 
 
-@operator(dvalues=lambda g, dense, pattern: _products_of_rows(g, dense, pattern),
+@operator(dvalues=lambda g, dense, pattern: products_of_rows(g, dense, pattern),
           ddense=lambda g, values, pattern: values.conj()._sparse_times(g, pattern.transposed),
           adjoints=True, tangent=bilinear, batch=_batched, function=False, node="SparseAddmmBackward0",
           flops=lambda shapes: 2 * shapes[0][0] * prod(shapes[1][1:]))

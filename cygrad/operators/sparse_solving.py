@@ -12,7 +12,7 @@ from cygrad.operators import joining
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.matrices import LinAlgError
 from cygrad.operators._sparse.scipy_matrices import scipy_module
-from cygrad.operators.sparse_products import _products_of_rows
+from cygrad.operators.sparse_products import products_of_rows
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -77,7 +77,7 @@ def _batched(level: Any, operator: Any, values: Tensor, b: Tensor, pattern: Any,
     return level.leave(result.movedim(-1, 0))
 
 
-@operator(shared=_by_the_adjoint, dvalues=lambda shared, y, pattern: -_products_of_rows(shared, y, pattern), db=lambda shared: shared,
+@operator(shared=_by_the_adjoint, dvalues=lambda shared, y, pattern: -products_of_rows(shared, y, pattern), db=lambda shared: shared,
           adjoints=True, tangent=_tangent, batch=_batched, function=False, node="SparseSolveBackward0")
 def _sparse_solve(values: Tensor, b: Tensor, pattern: Any, factors: Any) -> Tensor:
     """Return the solution x of A x = b, of the sparse matrix A of values at the places of a pattern, by its factors.

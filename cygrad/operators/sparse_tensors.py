@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.memory.formats import sparse_csc, sparse_csr, strided
+from cygrad._core.memory.formats import sparse_coo, sparse_csc, sparse_csr, strided
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._sparse.conversion import checked_layout, sparse_of_dense
 
@@ -31,6 +31,17 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None, *, layout: Layout | 
     """
     target = checked_layout(to_sparse, input, sparse_dim, layout, dense_dim)
     return input if target is strided else sparse_of_dense(input, sparse_dim, target)
+
+
+@operator(function=False)
+def to_sparse_coo(input: Tensor) -> Tensor:
+    """Sparse tensor by coordinates of the elements that are not 0; a sparse tensor is converted.
+
+    >>> import cygrad
+    >>> cygrad.eye(2).to_sparse_csr().to_sparse_coo().layout
+    cygrad.sparse_coo
+    """
+    return to_sparse(input, layout=sparse_coo)
 
 
 @operator(function=False)

@@ -6,14 +6,11 @@ the adjoint of J, and pulls the result back through f as a function of its argum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from cygrad._core.levels.level import set_ceiling
-from cygrad._core.levels.tangents import dual_levels, without_tangent
 from cygrad._core.operands.arrays import from_array
 from cygrad.autograd import no_grad
 from cygrad.autograd.function import Function
@@ -22,7 +19,6 @@ from cygrad.operators.solving import linalg_solve
 from cygrad.pytree import tree_flatten
 from cygrad.tensor import Tensor
 
-NO_CEILING = (1 << 64) - 1
 Map = Callable[..., Tensor]
 Linear = Callable[[Callable[[Tensor], Tensor], Tensor, Tensor, bool], Tensor]
 
@@ -48,6 +44,10 @@ class Equation:
         args = self.args(arguments)
         return lambda x: self.f(x, *args)
 
+    def detached(self) -> tuple[Any, ...]:
+        """Return the arguments of f as data."""
+        return self.args([argument.detach() for argument in self.arguments])
+
     def args(self, arguments: Any) -> tuple[Any, ...]:
         """Return the arguments of f with other tensors among them."""
         leaves = list(self._leaves)
@@ -65,7 +65,7 @@ class Equation:
 
     def check(self, name: str, x: Tensor) -> None:
         """Refuse an f of another shape than x, and one that computes with tensors on the tape which are not among its arguments."""
-        value = self.at([argument.detach() for argument in self.arguments])(x)
+        value = self.f(x, *self.detached())
         if tuple(value.shape) != tuple(x.shape):
             raise RuntimeError(f"{name}: the function must return a tensor of the shape of x, {list(x.shape)}, but returned "
                                f"{list(value.shape)}")
@@ -100,26 +100,15 @@ class _Solution(Function):
         x, *arguments = ctx.saved_tensors
         moved = [argument.new_zeros(argument.shape) if tangent is None else tangent
                  for argument, tangent in zip(arguments, tangents, strict=True)]
-        with _as_lower_levels_see((x, *arguments)) as (x, *arguments):      # so that derivatives in here see their own levels
-            change = jvp(lambda *arguments: ctx.equation.at(arguments)(x), tuple(arguments), tuple(moved))[1]
-            return -ctx.equation.solve(x, arguments, change)
-
-
-@contextmanager
-def _as_lower_levels_see(tensors: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
-    """Yield tensors without the tangents that are out of sight, and have this thread see all levels: also levels that begin now."""
-    before = set_ceiling(NO_CEILING)
-    try:
-        hidden = [level for level in dual_levels(tensors) if level.number >= before]
-        yield tuple(without_tangent(tensor, hidden[0]) for tensor in tensors) if hidden else tensors
-    finally:
-        set_ceiling(before)
+        change = jvp(lambda *arguments: ctx.equation.at(arguments)(x), tuple(arguments), tuple(moved))[1]
+        return -ctx.equation.solve(x, arguments, change)
 
 
 def solution_of(name: str, equation: Equation, solve: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> Tensor:
     """Return the solution of an equation that `solve(f)` finds, on the tape of its arguments."""
+    args = equation.detached()
     with no_grad():
-        x = solve(equation.at([argument.detach() for argument in equation.arguments])).detach()
+        x = solve(lambda x: equation.f(x, *args)).detach()
     equation.check(name, x)
     return _Solution.apply(equation, x, *equation.arguments) if equation.arguments else x
 
@@ -161,7 +150,7 @@ class LinearEquation(Equation):
 
     def solution(self) -> Tensor:
         """Return x, on the tape."""
-        b, *args = self.args([argument.detach() for argument in self.arguments])
+        b, *args = self.detached()
         return solution_of("custom_linear_solve()", self, lambda _: self._solver(lambda x: self._matvec(x, *args), b))
 
     def solve(self, x: Tensor, arguments: Any, b: Tensor) -> Tensor:

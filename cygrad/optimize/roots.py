@@ -10,8 +10,10 @@ import numpy as np
 
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.autograd import enable_grad
-from cygrad.func import grad, jacrev
+from cygrad.data.limits import finfo
+from cygrad.func import coloured, grad, hessian_sparsity, jacrev, sparse_hessian, sparse_jacobian, sparsity
 from cygrad.optimize.implicit import Equation, Linear, dense_solve, solution_of, start_of
+from cygrad.optimize.newton import newton, sparse_solve
 from cygrad.optimize.objective import value_and_grad
 from cygrad.tensor import Tensor
 
@@ -38,12 +40,16 @@ def _check_converged(function: str, result: Any, residual: float) -> None:
         raise RuntimeError(f"optimize.{function}(): no convergence: {result.message} The residual is {residual:.3g}")
 
 
-def root(f: Function, x0: Any, args: Any = (), method: str = "hybr", tol: float | None = None, options: Any = None,
-         linear_solve: Linear = dense_solve) -> Any:
+def root(f: Function, x0: Any, args: Any = (), method: str | None = None, tol: float | None = None, options: Any = None,
+         linear_solve: Linear | None = None, jac_sparsity: Any = None) -> Any:
     """Find x of f(x, *args) == 0 by `scipy.optimize.root` with exact Jacobians; `.x` of its result is a tensor with gradients for args.
 
     `f` returns a tensor of the shape of x, which is computed in the dtype of x0 (float64 for arrays). Derivatives are for tensors in
     `args`, of any order and by forward mode: each is one solve with the Jacobian at x (`custom_root`).
+
+    `method` is one of SciPy's, by default "hybr"; or "newton", whose steps are `linear_solve`'s: until one is smaller than `tol` times x,
+    the root of the dtype's precision, at most `options={"maxiter": 50}`. `jac_sparsity` is for many unknowns: a pattern, `coloured` or not,
+    or True to find it. Then the Jacobian is never dense: `linear_solve` is `sparse_solve`, and the method "newton".
     RuntimeError, which says the residual, without convergence; ImportError without SciPy.
 
     >>> import cygrad
@@ -54,10 +60,17 @@ def root(f: Function, x0: Any, args: Any = (), method: str = "hybr", tol: float 
     tensor([0.2500, 0.1667], dtype=cygrad.float64)
     """
     optimize, start = _scipy("root"), _start("root", x0)
-    result = None
+    method = method or ("hybr" if jac_sparsity is None else "newton")
+    linear_solve = linear_solve or (dense_solve if jac_sparsity is None else sparse_solve(jac_sparsity))
+    result: Any = None
 
     def solve(f: Callable[[Tensor], Tensor]) -> Tensor:
         nonlocal result
+        if method == "newton":
+            xtol = finfo(start.dtype).eps ** 0.5 if tol is None else tol
+            x, steps = newton("optimize.root()", f, start, linear_solve, xtol, (options or {}).get("maxiter", 50))
+            result = _scipy_like(fun=to_array(f(x).detach()), success=True, nit=steps, message="The iteration has converged.")
+            return x
 
         def tensor(x: np.ndarray) -> Tensor:
             return from_array(np.array(x)).to(start.dtype).reshape(start.shape)
@@ -75,8 +88,7 @@ def root(f: Function, x0: Any, args: Any = (), method: str = "hybr", tol: float 
         return tensor(result.x)
 
     x = solution_of("optimize.root()", Equation(f, args, linear_solve), solve)
-    assert result is not None
-    result.x = x
+    result["x"] = x
     return result
 
 
@@ -115,12 +127,13 @@ def _scipy_like(**fields: Any) -> Any:
 
 
 def minimize(f: Function, x0: Any, args: Any = (), method: str | None = None, tol: float | None = None, options: Any = None,
-             linear_solve: Linear = dense_solve) -> Any:
+             linear_solve: Linear | None = None, hess_sparsity: Any = None) -> Any:
     """Find a minimum of f(x, *args) by `scipy.optimize.minimize`; `.x` of its result is a tensor, whose gradients are as `root`'s.
 
     `f` returns a scalar tensor; SciPy is given its gradient, and products of its Hessian where the method takes them. A derivative is
-    one solve with the Hessian at x, so x has to be a minimum within the interior, as exact as the gradients are to be. RuntimeError,
-    which says the largest gradient, without convergence; ImportError without SciPy.
+    one solve with the Hessian at x, so x has to be a minimum within the interior, as exact as the gradients are to be. With
+    `hess_sparsity`, a symmetric pattern, `coloured` as such or not, or True to find it, that is a sparse one, which "Newton-CG"
+    and "trust-constr" are given, too. RuntimeError, which says the largest gradient, without convergence; ImportError without SciPy.
 
     >>> import cygrad
     >>> a = cygrad.tensor([1., 2.], dtype=cygrad.float64, requires_grad=True)
@@ -129,21 +142,86 @@ def minimize(f: Function, x0: Any, args: Any = (), method: str | None = None, to
     (tensor([1., 1.], dtype=cygrad.float64),)
     """
     optimize, start = _scipy("minimize"), _start("minimize", x0)
-    equation = Equation(lambda x, *args: grad(lambda x: f(x, *args))(x), args, linear_solve)
-    result = None
+    equation = Equation(lambda x, *args: grad(lambda x: f(x, *args))(x), args)
+    detached = equation.detached()
+
+    def value(x: Tensor) -> Tensor:
+        return f(x.to(start.dtype).reshape(start.shape), *detached)
+
+    pattern = hess_sparsity if hess_sparsity is not True else hessian_sparsity(value, start)
+    pattern = None if pattern is None else coloured(pattern, symmetric=True)
+    equation.linear_solve = linear_solve or (dense_solve if pattern is None else sparse_solve(pattern))
+    result: Any = None
 
     def solve(_: Any) -> Tensor:
         nonlocal result
-        detached = equation.args([argument.detach() for argument in equation.arguments])
         with enable_grad():
-            objective = value_and_grad(lambda x: f(x.to(start.dtype).reshape(start.shape), *detached), to_array(start))
-            takes_products = method in ("Newton-CG", "trust-ncg", "trust-krylov", "trust-constr")
-            result = optimize.minimize(objective, objective.x0, jac=True, hessp=objective.hessp if takes_products else None, method=method,
-                                       tol=tol, options=options)
+            objective = value_and_grad(value, to_array(start))
+            curvature: dict[str, Any] = {}
+            if pattern is not None and method in ("Newton-CG", "trust-constr"):
+                curvature = {"hess": lambda x: sparse_hessian(value, from_array(np.array(x)), pattern).to_scipy()}
+            elif method in ("Newton-CG", "trust-ncg", "trust-krylov", "trust-constr"):
+                curvature = {"hessp": objective.hessp}
+            result = optimize.minimize(objective, objective.x0, jac=True, method=method, tol=tol, options=options, **curvature)
         _check_converged("minimize", result, float(np.abs(result.jac).max(initial=0)))
         return objective.unflatten(result.x).to(start.dtype).reshape(start.shape)
 
     x = solution_of("optimize.minimize()", equation, solve)
-    assert result is not None
-    result.x = x
+    result["x"] = x
+    return result
+
+
+def least_squares(f: Function, x0: Any, args: Any = (), jac_sparsity: Any = None, linear_solve: Linear | None = None,
+                  **options: Any) -> Any:
+    """Find x of the least sum of squares of f(x, *args) by `scipy.optimize.least_squares`; `.x` of its result is as `minimize`'s.
+
+    `f` returns a tensor of residuals; SciPy is given its exact Jacobian. With `jac_sparsity`, a pattern, `coloured` or not, or True to
+    find it, that is sparse, and derivatives are solves with a sparse Hessian; x and `options`, SciPy's (`ftol=`, `bounds=`, ...), are
+    for a minimum within the interior. RuntimeError, which says the largest gradient, without convergence, and for a `loss=` that is
+    not linear; ImportError without SciPy.
+
+    >>> import cygrad
+    >>> y = cygrad.tensor([1., 2., 6.], dtype=cygrad.float64, requires_grad=True)
+    >>> x = cygrad.optimize.least_squares(lambda x, y: x - y, [0.], (y,)).x       # their mean
+    >>> cygrad.autograd.grad(x.sum(), y)
+    (tensor([0.3333, 0.3333, 0.3333], dtype=cygrad.float64),)
+    """
+    if options.get("loss", "linear") != "linear":
+        raise RuntimeError(f"optimize.least_squares(): loss={options['loss']!r} is not implemented: the sum of squares is differentiated")
+    optimize, start = _scipy("least_squares"), _start("least_squares", x0)
+
+    def half(x: Tensor, *args: Any) -> Tensor:
+        return f(x, *args).square().sum() / 2
+
+    equation = Equation(lambda x, *args: grad(lambda x: half(x, *args))(x), args)
+    detached = equation.detached()
+
+    def residuals(x: Tensor) -> Tensor:
+        return f(x, *detached).reshape(-1)
+
+    pattern = jac_sparsity if jac_sparsity is not True else sparsity(residuals, start)
+    colouring = None if pattern is None else coloured(pattern)
+    equation.linear_solve = linear_solve or dense_solve
+    if linear_solve is None and colouring is not None:
+        equation.linear_solve = sparse_solve(hessian_sparsity(lambda x: half(x, *detached), start), symmetric=True)
+    result: Any = None
+
+    def solve(_: Any) -> Tensor:
+        nonlocal result
+
+        def tensor(x: np.ndarray) -> Tensor:
+            return from_array(np.array(x)).to(start.dtype).reshape(start.shape)
+
+        def jacobian(x: np.ndarray) -> Any:
+            if colouring is not None:
+                return sparse_jacobian(residuals, tensor(x), colouring).to_scipy()
+            return to_array(jacrev(residuals)(tensor(x)).detach()).astype(np.float64).reshape(-1, start.numel())
+
+        result = optimize.least_squares(lambda x: to_array(residuals(tensor(x)).detach()).astype(np.float64),
+                                        to_array(start).astype(np.float64).ravel(), jacobian, **options)
+        _check_converged("least_squares", result, result.optimality)
+        return tensor(result.x)
+
+    x = solution_of("optimize.least_squares()", equation, solve)
+    result["x"] = x
     return result

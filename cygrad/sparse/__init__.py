@@ -5,7 +5,9 @@ from cygrad.sparse.functions import addmm as addmm
 from cygrad.sparse.functions import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from cygrad.sparse.functions import log_softmax as log_softmax
 from cygrad.sparse.functions import mm as mm
+from cygrad.sparse.functions import sampled_addmm as sampled_addmm
 from cygrad.sparse.functions import softmax as softmax
+from cygrad.sparse.functions import spdiags as spdiags
 from cygrad.sparse.functions import sum as sum
 from cygrad.sparse.functions import to_scipy as to_scipy
 from cygrad.sparse.iterations import bicgstab as bicgstab
@@ -14,5 +16,5 @@ from cygrad.sparse.iterations import gmres as gmres
 from cygrad.sparse.solving import factorized as factorized
 from cygrad.sparse.solving import spsolve as spsolve
 
-__all__ = ["addmm", "bicgstab", "cg", "check_sparse_tensor_invariants", "factorized", "from_scipy", "gmres", "log_softmax", "mm", "softmax",
-           "spsolve", "sum", "to_scipy"]
+__all__ = ["addmm", "bicgstab", "cg", "check_sparse_tensor_invariants", "factorized", "from_scipy", "gmres", "log_softmax", "mm",
+           "sampled_addmm", "softmax", "spdiags", "spsolve", "sum", "to_scipy"]

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from cygrad._core.levels.sparse import sparse_part
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators._language.arguments import checked_tensor
 from cygrad.operators._sparse import reductions
+from cygrad.operators._sparse.making import sparse_coo_tensor
+from cygrad.operators.sparse_products import products_of_rows
 
 if TYPE_CHECKING:
+    from cygrad._core.memory.formats import Layout
     from cygrad.tensor import Tensor
     from cygrad.typing import DTypeLike, Number
 
@@ -72,6 +78,57 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> T
     tensor([-0.6931, -0.6931,  0.0000])
     """
     return reductions.log_softmax(_checked(log_softmax, input), dim, dtype)
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2) at the places of a sparse matrix: no other element of the product is computed.
+
+    Gradients are for its values and for both dense matrices. RuntimeError for sizes or dtypes that do not fit.
+
+    >>> import cygrad
+    >>> cygrad.sparse.sampled_addmm(cygrad.eye(2).to_sparse_csr(), cygrad.ones(2, 3), cygrad.ones(3, 2)).to_dense()
+    tensor([[4., 0.],
+            [0., 4.]])
+    """
+    part = sparse_part(_checked(sampled_addmm, input))
+    for name, matrix in ("mat1", mat1), ("mat2", mat2):
+        if checked_tensor(sampled_addmm, matrix, name).ndim != 2 or input.ndim != 2 or part.pattern.sparse_dim != 2:
+            raise RuntimeError(f"sampled_addmm: expected a sparse matrix and two dense ones, but {name} is of {matrix.ndim} dims")
+        if matrix.dtype != input.dtype:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to have the dtype {input.dtype} of the matrix, but got {matrix.dtype}")
+    if (mat1.shape[0], mat2.shape[1]) != tuple(input.shape) or mat1.shape[1] != mat2.shape[0]:
+        shapes = " and ".join(str(list(each.shape)) for each in (mat1, mat2))
+        raise RuntimeError(f"sampled_addmm: the shapes {shapes} cannot be multiplied to {list(input.shape)}")
+    products = products_of_rows(mat1, mat2.mH, part.pattern)
+    return part.around((part.inner if beta == 1 else part.inner * beta) + (products if alpha == 1 else products * alpha))
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: Layout | None = None) -> Tensor:
+    """Sparse matrix whose diagonals are the rows of a matrix: element (i, j) is `diagonals[k, j]` where `offsets[k]` is j - i.
+
+    `offsets` are distinct int64. RuntimeError for others, and for sizes that do not fit.
+
+    >>> import cygrad
+    >>> cygrad.sparse.spdiags(cygrad.tensor([[1., 2., 3.], [4., 5., 6.]]), cygrad.tensor([0, 1]), (2, 3)).to_dense()
+    tensor([[1., 5., 0.],
+            [0., 2., 6.]])
+    """
+    rows = checked_tensor(spdiags, diagonals, "diagonals").reshape(-1, diagonals.shape[-1] if diagonals.ndim else 1)
+    steps = to_array(checked_tensor(spdiags, offsets, "offsets", 2)).reshape(-1)
+    if offsets.dtype.name != "int64":
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.dtype}")
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if len(steps) != rows.shape[0]:
+        raise RuntimeError(f"Number of diagonals ({rows.shape[0]}) does not match the number of offsets ({len(steps)})")
+    if len(set(steps.tolist())) != len(steps):
+        raise RuntimeError("Offset tensor contains duplicate values")
+    columns = np.arange(min(rows.shape[1], shape[1]))
+    along = columns - steps[:, None]
+    number, column = np.nonzero((along >= 0) & (along < shape[0]))
+    values = rows.reshape(-1).index_select(0, from_array(number * rows.shape[1] + column))
+    result = sparse_coo_tensor(from_array(np.stack([along[number, column], column])), values, shape)
+    return result.to_sparse(layout=layout) if layout else result
 
 
 def to_scipy(input: Tensor) -> Any:

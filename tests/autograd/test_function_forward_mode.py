@@ -185,3 +185,45 @@ def test_a_function_that_saves_its_result_is_differentiated_forwards_over_backwa
     x = cg.randn(3, requires_grad=True, dtype=cg.float64)
     assert gradcheck(Exponential.apply, x, check_forward_ad=True)
     assert gradgradcheck(Exponential.apply, x, check_fwd_over_rev=True)
+
+
+# ----- Levels that begin inside -----
+def by_duals(x, t):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(forward_ad.make_dual(x, t) ** 3).tangent
+
+
+INSIDE = {
+    "jvp": lambda x, t: func.jvp(lambda x: x ** 3, (x,), (t,))[1],
+    "dual level": by_duals,
+    "jvp in jvp": lambda x, t: func.jvp(lambda s: func.jvp(lambda r: (x + r) ** 3 * s * t, (x * 0,), (x * 0 + 1,))[1],
+                                        (x * 0,), (x * 0 + 1,))[1],
+    "jacfwd": lambda x, t: (func.jacfwd(lambda x: x ** 3)(x) @ t.unsqueeze(-1)).squeeze(-1),
+    "vmap of jvp": lambda x, t: func.vmap(lambda x, t: func.jvp(lambda x: x ** 3, (x,), (t,))[1])(x, t),
+    "grad": lambda x, t: func.grad(lambda x: (x ** 3).sum())(x) * t,
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_levels_may_begin_inside(name):
+    """They see their own tangents, and not the tangents that are out of sight: at any order."""
+    class Cube(Function):
+        @staticmethod
+        def forward(x):
+            assert func.jvp(lambda x: x * x, (x,), (cg.ones_like(x),))[1].tolist() == (2 * x).tolist()
+            return x ** 3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx, t):
+            x, = ctx.saved_tensors
+            return INSIDE[name](x, t)
+
+    x, v = cg.tensor([2.0, 3.0], dtype=cg.float64), cg.tensor([1.0, 0.5], dtype=cg.float64)
+    call, plain = Cube.apply, lambda x: x ** 3
+    for _ in range(3):
+        call, plain = ((lambda x, f=f: func.jvp(f, (x,), (v * x,))[1]) for f in (call, plain))
+        assert cg.allclose(call(x), plain(x))

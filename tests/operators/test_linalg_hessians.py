@@ -112,6 +112,8 @@ TABLE = {
                         lambda M: mpmath.inverse(M + 20 * mpmath.eye(N)) / 2, "any", ALL),
     "solve_banded": (lambda x: cg.linalg.solve_banded((3, 0), lower_bands(x), rhs(x)), lambda M: mpmath.inverse(triangle(M)) * mp_matrix(B),
                      "any", FULL),
+    "solveh_banded": (lambda x: cg.linalg.solveh_banded(lower_bands(x), rhs(x), lower=True), lambda M: mpmath.inverse(M) * mp_matrix(B),
+                      "positive", FULL),
     "matrix_power": (lambda x: cg.linalg.matrix_power(x, -2), lambda M: mpmath.inverse(M * M), "any", FULL),
 }
 # Functions without a factorisation, or without a derivative.

@@ -6,7 +6,16 @@ import cygrad as cg
 from cygrad._core.levels.sparse import sparse_part
 from samples.sample import sample
 
-PATTERN = sparse_part(cg.tensor([[1.0, 0, 2], [0, 3, 0]]).to_sparse_csr()).pattern
+
+def pattern_of(matrix):
+    """Return a pattern that has its rows, and the rows of the patterns transposed from it: memory that it keeps as long as it lives."""
+    pattern = each = sparse_part(cg.tensor(matrix).to_sparse_csr()).pattern
+    for _ in range(4):
+        each, _ = each.transposed, each.rows
+    return pattern
+
+
+PATTERN = pattern_of([[1.0, 0, 2], [0, 3, 0]])
 PLACES = {"degenerate operands": "the pattern has places for these sizes only"}
 MATRIX = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
 

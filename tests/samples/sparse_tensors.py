@@ -21,6 +21,7 @@ def whole(x):
 
 PLAIN = {
     "to_sparse": [sample(lambda x: whole(x.to_sparse()), (2, 3), numpy=lambda a: a, exempt=VALUES)],
+    "to_sparse_coo": [sample(lambda x: whole(x.to_sparse_coo()), (2, 3), numpy=lambda a: a, exempt=VALUES)],
     "to_sparse_csr": [sample(lambda x: whole(x.to_sparse_csr()), (2, 3), numpy=lambda a: a, exempt=VALUES)],
     "to_sparse_csc": [sample(lambda x: whole(x.to_sparse_csc()), (2, 3), numpy=lambda a: a, exempt=VALUES)],
     "sparse_mask": [sample(lambda x: x.sparse_mask(x.to_sparse()).to_dense(), (2, 3), numpy=lambda a: a, exempt=VALUES)],

@@ -61,6 +61,10 @@ CALLS = {
     "addmm": lambda x, n, m: cg.addmm(factor(n, 2)(x), x, factor(m, 2)(x), beta=2, alpha=3),
     "addmm of sparse": lambda x, n, m: cg.addmm(x @ x.t(), x, x.t()),
     "linear": lambda x, n, m: cg.nn.functional.linear(factor(2, m)(x), x),
+    "hstack": lambda x, n, m: cg.hstack([x, x * 2]),
+    "vstack": lambda x, n, m: cg.vstack([x, x * 2]),
+    "unbind": lambda x, n, m: cg.stack([row * 2 for row in x]) if n else x,
+    "any": lambda x, n, m: x.any(),
     "clone": lambda x, n, m: x.clone(),
     "conj": lambda x, n, m: x.conj(),
 }
@@ -70,10 +74,14 @@ FLOATING = {
     "relu": lambda x, n, m: x.relu(),
     "sqrt of abs": lambda x, n, m: x.abs().sqrt(),
     "tanh": lambda x, n, m: x.tanh().t() @ x,
+    "norm": lambda x, n, m: x.norm(),
+    "norm of the first order": lambda x, n, m: cg.linalg.vector_norm(x, 1, (0, 1)),
+    "largest norm": lambda x, n, m: x.norm(float("inf")) if x.numel() else x,
 }
 # Products of bools and their differences are refused, or are integers, as dense ones.
 NOT_OF_BOOLS = {"neg", "sub", "dense sub", "add with alpha", "mv", "vector times", "linear", "a number times", "times a number",
-                "times a 0-d tensor", "square", "power", "add of other places", "cat", "cat of columns", "stack"}
+                "times a 0-d tensor", "square", "power", "add of other places", "cat", "cat of columns", "stack", "hstack", "vstack",
+                "unbind"}
 
 
 def runs(name, dtype):
@@ -100,7 +108,7 @@ def test_values_of_floats(form, name, matrix):
     assert equal(FLOATING[name](FORMS[form](matrix), *matrix.shape), FLOATING[name](dense_of(matrix), *matrix.shape))
 
 
-CALLS_WITH_GRADIENTS = CALLS | FLOATING
+CALLS_WITH_GRADIENTS = {name: call for name, call in (CALLS | FLOATING).items() if name != "any"}
 
 
 def _dense_result(call, x):
@@ -124,6 +132,25 @@ def test_derivatives(form, name):
 def test_complex_derivatives(form, name):
     x = FORMS[form](MATRIX, "complex128").detach().requires_grad_()
     assert gradcheck(lambda x: _dense_result(CALLS[name], x), x, masked=True, check_forward_ad=True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_products_of_so_many_entries_that_int32_does_not_number_them(form, monkeypatch):
+    from cygrad.operators._sparse import pattern
+    monkeypatch.setattr(pattern, "INT32_LIMIT", 1)
+    for name in ("mv", "mm", "dense mm"):
+        assert equal(CALLS[name](FORMS[form](MATRIX), *MATRIX.shape), CALLS[name](dense_of(MATRIX), *MATRIX.shape))
+
+
+def test_products_with_rows_of_all_lengths():
+    """Sums of eight entries at a time, and of four columns of the product, with the rest of each."""
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((20, 40)) * (np.arange(40) < 2 * np.arange(20)[:, None])
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        for width in (1, 2, 4, 5, 9):
+            x = dense_of(rng.standard_normal((40, width)), dtype)
+            assert equal(dense_of(matrix, dtype).to_sparse_csr() @ x, dense_of(matrix, dtype) @ x, 1e-4)
+        assert equal(dense_of(matrix, dtype).to_sparse_csr() @ x[:, 0], dense_of(matrix, dtype) @ x[:, 0], 1e-4)
 
 
 DENSE_OPERANDS = {
@@ -165,6 +192,30 @@ def test_batches_of_values(layout, name):
     results = cg.func.vmap(lambda v: _dense_result(call, make(v)))(examples)
     for one, values in zip(results, examples, strict=True):
         assert cg.allclose(one, _dense_result(call, make(values)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_products_at_places(form):
+    mask, a, b = FORMS[form](MATRIX).detach().requires_grad_(), cg.randn(4, 3, dtype=cg.float64), cg.randn(3, 5, dtype=cg.float64)
+    places = (dense_of(MATRIX) != 0) * (2.0 if form == "uncoalesced" else 1.0)
+    result = cg.sparse.sampled_addmm(mask, a, b, beta=2, alpha=3)
+    assert result.layout is mask.layout and cg.allclose(result.to_dense(), 2 * dense_of(MATRIX) + 3 * (a @ b) * places)
+    assert gradcheck(lambda *x: cg.sparse.sampled_addmm(*x).to_dense(), (mask, a.requires_grad_(), b.requires_grad_()), masked=True,
+                     check_forward_ad=True)
+
+
+def test_diagonals():
+    rows = cg.arange(6.0, dtype=cg.float64).reshape(2, 3).add(1).requires_grad_()
+    for shape in ((2, 3), (3, 3), (5, 4), (3, 2)):
+        for layout in (None, *LAYOUTS):
+            result = cg.sparse.spdiags(rows, cg.tensor([1, -1]), shape, layout)
+            dense = np.zeros(shape)
+            for i, j in np.ndindex(shape):
+                if abs(j - i) == 1 and j < 3:
+                    dense[i, j] = rows[int(i > j), j].item()
+            assert result.to_dense().tolist() == dense.tolist()
+            assert result.layout is (layout or cg.sparse_coo) and result.shape == shape
+    assert gradcheck(lambda rows: cg.sparse.spdiags(rows, cg.tensor([1, -1]), (3, 3)).to_dense(), rows, check_forward_ad=True)
 
 
 def test_softmax():
@@ -240,6 +291,40 @@ def test_a_dense_tensor_takes_a_sparse_one():
     assert cg.equal(dense.copy_(x), dense_of(MATRIX))
 
 
+OUT = {
+    "sin": (cg.sin, 1), "mul": (cg.mul, 2), "add": (cg.add, 2), "sub": (cg.sub, 2), "div": (lambda x, y, out: cg.div(x, 2, out=out), 2),
+    "cat": (lambda x, out: cg.cat([x], out=out), 1), "mm": (lambda x, out: cg.mm(x, x.to_dense().t(), out=out), 1),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.cases("name", list(OUT))
+def test_results_in_given_tensors(form, name):
+    call, count = OUT[name]
+    x, dense = FORMS[form](MATRIX), dense_of(MATRIX)
+    expected = call(*[dense] * count, out=None) if name != "mm" else dense @ dense.t()
+    out = cg.zeros_like(x) if name != "mm" else cg.zeros(4, 4, dtype=cg.float64)
+    layout = out.layout
+    assert call(*[x] * count, out=out) is out and out.layout is layout and equal(out, expected)
+
+
+# ----- New tensors -----
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_tensors_like_others(layout):
+    x = dense_of(MATRIX).to_sparse(layout=layout)
+    for zeros in (cg.zeros_like(x), x.new_zeros(4, 5), x.new_zeros((4, 5)), x.new_empty(4, 5), cg.zeros_like(x, dtype=cg.int32)):
+        assert zeros.layout is layout and zeros.shape == x.shape and zeros._nnz() == 0 and not zeros.to_dense().any()
+        assert zeros.dtype is (cg.int32 if zeros.dtype is cg.int32 else x.dtype)
+    assert cg.zeros_like(x, requires_grad=True).requires_grad and cg.zeros_like(x, layout=cg.strided).layout is cg.strided
+    assert cg.zeros_like(dense_of(HYBRID).to_sparse(2)).dense_dim() == 1
+    assert cg.empty_like(x).layout is layout and cg.empty_like(x).shape == x.shape
+    if layout is not cg.sparse_coo:
+        for ones in (cg.ones_like(x), cg.full_like(x, 1), cg.full_like(x, 1.0, dtype=cg.float32, requires_grad=True)):
+            assert ones.layout is layout and ones._nnz() == x._nnz() and cg.equal(ones.to_dense() != 0, dense_of(MATRIX) != 0)
+            assert ones._values().tolist() == [1] * x._nnz()
+        assert cg.equal(cg.full_like(x, 3, layout=cg.strided), cg.full((4, 5), 3.0, dtype=cg.float64))
+
+
 # ----- Masks -----
 @pytest.mark.parametrize("form", FORMS)
 def test_masks(form):
@@ -272,7 +357,26 @@ REFUSED = {
     "comparison": (lambda: coo() == coo(), NotImplementedError, "its result would not be sparse"),
     "sort": (lambda: coo().sort(), NotImplementedError, r"sort\(\) is not implemented for sparse tensors: use to_dense\(\), or values"),
     "view": (lambda: coo().view(-1), NotImplementedError, r"view\(\) is not implemented for sparse tensors"),
-    "out": (lambda: cg.sin(coo(), out=coo()), NotImplementedError, "out= takes no sparse tensors"),
+    "out of another shape": (lambda: cg.sin(coo(), out=coo().t()), RuntimeError, "does not take a tensor of shape"),
+    "dense out": (lambda: cg.sin(coo(), out=cg.ones(4, 5)), RuntimeError, "out= has the layout cygrad.strided, but the result cygrad.sp"),
+    "sparse out": (lambda: cg.sin(cg.ones(4, 5), out=coo()), RuntimeError, "out= is a sparse tensor, but the result is dense"),
+    "sparse out of a product": (lambda: cg.mm(coo(), cg.ones(5, 2).double(), out=coo()), RuntimeError, "but the result cygrad.strided"),
+    "out with a gradient": (lambda: cg.sin(coo().requires_grad_(), out=coo()), RuntimeError, "don't support automatic differentiation"),
+    "no out": (lambda: cg.mm(coo(), coo().t(), out=3), TypeError, "argument 'out' must be Tensor, not int"),
+    "where": (lambda: cg.where(coo() > 0, coo(), coo()), NotImplementedError, "its result would not be sparse"),
+    "ones": (lambda: cg.ones_like(coo()), NotImplementedError, "ones_like.. has no meaning for cygrad.sparse_coo"),
+    "ones in another layout": (lambda: cg.full_like(coo().to_sparse_csr(), 1, layout=cg.sparse_coo), NotImplementedError, "no meaning for"),
+    "random numbers": (lambda: cg.rand_like(coo()), NotImplementedError, "random tensors are dense"),
+    "norm over a dim": (lambda: coo().norm(2, 0), RuntimeError, "the norm of a sparse tensor is of all its elements"),
+    "any over a dim": (lambda: coo().any(0), NotImplementedError, "of all elements"),
+    "sizes at places": (lambda: cg.sparse.sampled_addmm(coo(), cg.ones(4, 2).double(), cg.ones(3, 5).double()), RuntimeError,
+                        "cannot be multiplied to"),
+    "dtypes at places": (lambda: cg.sparse.sampled_addmm(coo(), cg.ones(4, 2), cg.ones(2, 5)), RuntimeError, "Expected mat1 to have"),
+    "vectors at places": (lambda: cg.sparse.sampled_addmm(coo(), cg.ones(4), cg.ones(5)), RuntimeError, "mat1 is of 1 dims"),
+    "equal diagonals": (lambda: cg.sparse.spdiags(cg.ones(2, 3), cg.tensor([0, 0]), (3, 3)), RuntimeError, "duplicate values"),
+    "fewer diagonals": (lambda: cg.sparse.spdiags(cg.ones(1, 3), cg.tensor([0, 1]), (3, 3)), RuntimeError, "does not match the number"),
+    "diagonals of a cube": (lambda: cg.sparse.spdiags(cg.ones(1, 3), cg.tensor([0]), (3, 3, 3)), RuntimeError, "must be 2d"),
+    "offsets of floats": (lambda: cg.sparse.spdiags(cg.ones(1, 3), cg.tensor([0.0]), (3, 3)), RuntimeError, "Offset Tensor must have"),
     "numpy": (lambda: coo().numpy(), TypeError, "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense"),
     "array": (lambda: np.asarray(coo()), TypeError, "can't convert Sparse layout tensor to numpy"),
     "buffer": (lambda: memoryview(coo()), RuntimeError, "the buffer protocol is not possible for a sparse tensor"),

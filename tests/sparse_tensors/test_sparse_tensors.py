@@ -28,7 +28,8 @@ def test_round_trips(dtype, layout):
         for other in LAYOUTS:
             assert cg.equal(x.to_sparse(layout=other).to_dense(), dense) and x.to_sparse(layout=other).layout is other
         assert x.to_sparse(layout=cg.strided).layout is cg.strided
-        assert x.to_sparse_csr().is_sparse_csr and x.to_sparse_csc().layout is cg.sparse_csc
+        assert x.to_sparse_csr().is_sparse_csr and x.to_sparse_csc().layout is cg.sparse_csc and x.to_sparse_coo().is_sparse
+        assert dense.to_sparse_coo().is_sparse
 
 
 def test_parts():

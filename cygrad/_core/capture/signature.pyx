@@ -30,7 +30,7 @@ cdef object kind_of(TensorImpl tensor):
     """Return the kind of a tensor; Uncommon for one that stands for others, or has hooks."""
     cdef int bits = 0
     if type(tensor) is not tensor_type or tensor.flags & SPECIAL:
-        raise Uncommon("a tensor of a subclass, with a tangent, or inside of vmap")
+        raise Uncommon("a tensor that is sparse, of a subclass, with a tangent, or inside of vmap")
     if needs_grad(tensor):
         bits |= NEEDS_GRAD
         if has_hooks(tensor):

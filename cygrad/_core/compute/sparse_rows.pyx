@@ -1,5 +1,5 @@
 # cython: cdivision=True
-"""Sparse matrices by rows: products with dense ones, and checks of index tensors. Nothing is recorded.
+"""Sparse matrices by rows: products with dense ones, rows of coordinates, and checks of index tensors. Nothing is recorded.
 
 Row r has the entries starts[r] to starts[r + 1]: their columns and values. Threads take rows, so their number does not change a result.
 """
@@ -7,7 +7,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, intptr_t
 
 from cygrad._core.compute.places cimport dense
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_decision, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty, look_address
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL, refused
@@ -27,6 +27,15 @@ ctypedef fused index:
 
 cdef enum:
     CHUNK = 2048        # rows that a thread takes at once
+    UNROLLED = 8        # entries of a row
+    TOGETHER = 4        # elements of a row of the product
+
+cdef extern from *:
+    """
+    /* Memory is read in long streams, and processors fetch ahead within a page alone: this asks for a page ahead, also behind the end. */
+    #define cg_fetch_ahead(address) __builtin_prefetch((const char *)(address) + 4096)
+    """
+    void fetch_ahead "cg_fetch_ahead"(const void* address) noexcept nogil
 
 cdef struct Rows:
     int dtype
@@ -37,35 +46,48 @@ cdef struct Rows:
 # ----- Products -----
 cdef void multiply_rows(const index* starts, const index* columns, const number* values, const number* x, number* y, intptr_t first,
                         intptr_t last, intptr_t width) noexcept nogil:
-    """Write rows of the product with a row-major matrix of a width."""
-    cdef intptr_t r, k, j
+    """Write rows of the product with a row-major matrix of a width: elements of a row are summed side by side."""
+    cdef intptr_t r, k, i, j
+    cdef number sums[TOGETHER]
     cdef number value
     cdef const number* row
-    cdef number* result
     for r in range(first, last):
-        result = y + r * width
-        for j in range(width):
-            result[j] = 0
-        for k in range(starts[r], starts[r + 1]):
-            value, row = values[k], x + columns[k] * width
-            for j in range(width):
-                result[j] = result[j] + value * row[j]
+        j = 0
+        while j + TOGETHER <= width:
+            for i in range(TOGETHER):
+                sums[i] = 0
+            for k in range(starts[r], starts[r + 1]):
+                value, row = values[k], x + columns[k] * width + j
+                for i in range(TOGETHER):
+                    sums[i] = sums[i] + value * row[i]
+            for i in range(TOGETHER):
+                y[r * width + j + i] = sums[i]
+            j += TOGETHER
+        while j < width:
+            value = 0
+            for k in range(starts[r], starts[r + 1]):
+                value = value + values[k] * x[columns[k] * width + j]
+            y[r * width + j] = value
+            j += 1
 
 
 cdef void multiply_vector(const index* starts, const index* columns, const number* values, const number* x, number* y, intptr_t first,
                           intptr_t last) noexcept nogil:
-    """Write rows of the product with a vector, two sums side by side. Fetching elements ahead made banded matrices slower."""
-    cdef intptr_t r, k = starts[first], end
+    """Write rows of the product with a vector, two sums side by side. Elements of x are not fetched ahead: banded matrices were slower."""
+    cdef intptr_t r, j, k = starts[first], end
     cdef number even, odd
     for r in range(first, last):
         end = starts[r + 1]
         even = odd = 0
-        while k + 4 <= end:
-            even = even + values[k] * x[columns[k]]
-            odd = odd + values[k + 1] * x[columns[k + 1]]
-            even = even + values[k + 2] * x[columns[k + 2]]
-            odd = odd + values[k + 3] * x[columns[k + 3]]
-            k += 4
+        fetch_ahead(values + k)
+        fetch_ahead(columns + k)
+        while k + UNROLLED <= end:
+            fetch_ahead(values + k)
+            fetch_ahead(columns + k)
+            for j in range(0, UNROLLED, 2):
+                even = even + values[k + j] * x[columns[k + j]]
+                odd = odd + values[k + j + 1] * x[columns[k + j + 1]]
+            k += UNROLLED
         while k < end:
             even = even + values[k] * x[columns[k]]
             k += 1
@@ -133,6 +155,80 @@ def rows_times(TensorImpl starts not None, TensorImpl columns not None, TensorIm
         add_output(&launch, result)
         run_launch(&launch, (g.entries + g.rows) * g.width >= RELEASE_GIL)
     return result
+
+
+# ----- Rows of coordinates -----
+cdef struct Places:
+    intptr_t rows, entries
+    bint wide           # results are int64
+    bint ordered        # by rows
+
+
+cdef int find_descent(void* arguments, char** data) noexcept nogil:
+    """Say whether an entry has a lower row than the one before it."""
+    cdef Places* g = <Places*>arguments
+    cdef const int64_t* rows = <const int64_t*>data[0]
+    cdef intptr_t k
+    for k in range(1, g.entries):
+        if rows[k] < rows[k - 1]:
+            return 1
+    return 0
+
+
+cdef void count_rows(const int64_t* rows, index* starts, index* columns, int64_t* order, const Places* g) noexcept nogil:
+    """Write where rows start, and the columns of entries; of those that are in another order also their numbers."""
+    cdef const int64_t* across = rows + g.entries
+    cdef intptr_t k, r
+    cdef index place
+    for r in range(g.rows + 1):
+        starts[r] = 0
+    for k in range(g.entries):
+        starts[rows[k] + 1] += 1
+    for r in range(g.rows):
+        starts[r + 1] += starts[r]
+    if g.ordered:
+        for k in range(g.entries):
+            columns[k] = <index>across[k]
+        return
+    for k in range(g.entries):              # which moves a row's start to its end
+        place = starts[rows[k]]
+        starts[rows[k]] = place + 1
+        columns[place], order[place] = <index>across[k], k
+    for r in range(g.rows, 0, -1):
+        starts[r] = starts[r - 1]
+    starts[0] = 0
+
+
+cdef int run_counting(void* arguments, char** data) noexcept nogil:
+    """Run with coordinates, starts, columns, and the order where it is another one."""
+    cdef Places* g = <Places*>arguments
+    cdef int64_t* order = NULL if g.ordered else <int64_t*>data[3]
+    if g.wide:
+        count_rows(<const int64_t*>data[0], <int64_t*>data[1], <int64_t*>data[2], order, g)
+    else:
+        count_rows(<const int64_t*>data[0], <int32_t*>data[1], <int32_t*>data[2], order, g)
+    return 0
+
+
+def rows_of(TensorImpl coordinates not None, intptr_t rows, bint wide):
+    """Return checked coordinates, int64 (2, entries), by rows: where these start, the columns, and the order of the entries or None."""
+    cdef Places g
+    cdef Launch launch
+    cdef TensorImpl places = dense(coordinates, CG_INT64), starts, columns, order = None
+    cdef intptr_t count = rows + 1
+    g.rows, g.entries, g.wide = rows, places.sizes[1], wide
+    g.ordered = run_decision("descent", find_descent, &g, sizeof(Places), places) == 0
+    starts = empty(CG_INT64 if wide else CG_INT32, 1, &count)
+    columns = empty(starts.dtype_nr, 1, &g.entries)
+    begin_launch(&launch, "sparse_order", run_counting, &g, sizeof(Places))
+    add_input(&launch, places)
+    add_output(&launch, starts)
+    add_output(&launch, columns)
+    if not g.ordered:
+        order = empty(CG_INT64, 1, &g.entries)
+        add_output(&launch, order)
+    run_launch(&launch, g.entries + g.rows >= RELEASE_GIL)
+    return starts, columns, order
 
 
 # ----- Checks of indices -----

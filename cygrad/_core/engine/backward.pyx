@@ -24,6 +24,7 @@ from cygrad._core.graph.rules cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
 from cygrad._core.graph.tensor cimport SPARSE, TensorImpl, needs_grad, special_active
 from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads, special_tensors
 from cygrad._core.levels.overrides cimport exchange_overrides_off
@@ -307,6 +308,14 @@ cdef tuple plain_tensors(value):
     return tuple(value)
 
 
+cdef int holds_special(tuple tensors) except -1:
+    """Say whether a tensor, or None, of a tuple is special."""
+    for item in tensors:
+        if item is not None and is_special(<TensorImpl>item):
+            return True
+    return False
+
+
 def run_plain(outputs, grads, inputs, int keep_graph):
     """Run a backward of arguments that only need a check of their types, into all leaves or, with `inputs`, returning their gradients.
 
@@ -315,9 +324,11 @@ def run_plain(outputs, grads, inputs, int keep_graph):
     cdef tuple ends = plain_tensors(outputs), targets = None
     if inputs is not None:
         targets = plain_tensors(inputs)
-    if special_active or nests_deep() or not ends or inputs is not None and not targets:
+    if nests_deep() or not ends or inputs is not None and not targets:
         return None
     cdef tuple weights = (None,) * len(ends) if grads is None else (grads,) if isinstance(grads, TensorImpl) else plain_tensors(grads)
+    if special_active and (holds_special(ends) or holds_special(weights) or targets is not None and holds_special(targets)):
+        return None
     weights = plain_weights(ends, weights)
     return None if weights is None else run_backward(ends, weights, keep_graph, False, targets, targets is None)
 

@@ -1,7 +1,7 @@
 """Operators on special tensors: batches are unfolded first, then tangents are handed on, level by level; sparse ones go to their rules.
 
 Elementwise operators come here from `dispatch`, all others are `Operator`s, whose ways with batches and tangents are rows of
-`ops/transforms`. The value at a level of forward mode is computed with that level and all higher ones out of sight (`ceiling`), and so
+`ops/transforms`. The value at a level of forward mode is computed with that level and all higher ones out of sight (`hide`), and so
 is its tangent, which carries its own tangents of lower levels.
 """
 from cpython.object cimport PyObject
@@ -16,8 +16,8 @@ from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.notes cimport is_noting, noted_call
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
-from cygrad._core.levels.level cimport Level, ceiling
-from cygrad._core.levels.overrides cimport ask, is_asked
+from cygrad._core.levels.level cimport Hidden, Level, hide, show
+from cygrad._core.levels.overrides cimport ask, is_asked, sparse_result
 from cygrad._core.levels.sparse cimport any_sparse
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
@@ -65,7 +65,7 @@ cdef TensorImpl of_sparse(Row op, Value* values, const Value* params, TensorImpl
     cdef dict keywords = keywords_of(op, params)
     if target is not None and not in_place:
         keywords["out"] = target
-    return ask(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
+    return sparse_result(op.name + "_" if in_place else op.name, operands_of(op, values), keywords)
 
 
 cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
@@ -103,10 +103,10 @@ cdef TensorImpl batched_elementwise(Row op, Value* values, const Value* params, 
 
 cdef TensorImpl dual_elementwise(Row op, Value* values, const Value* params, Level level):
     """Compute the value, then the sum of each operand's partial times its tangent."""
-    cdef unsigned long long before = ceiling()[0]
+    cdef Hidden hidden
     cdef TensorImpl result, part, tangent = None
     cdef int k, dtype
-    ceiling()[0] = level.number
+    hide(&hidden, level)
     try:
         result = elementwise(op, values, params, None, False)
         if op.differentiable and cg_is_differentiable[result.dtype_nr]:
@@ -126,7 +126,7 @@ cdef TensorImpl dual_elementwise(Row op, Value* values, const Value* params, Lev
                     tangent = (<object>tangent).expand((<object>result).shape)
                 add_tangent(result, level, tangent)
     finally:
-        ceiling()[0] = before
+        show(&hidden)
     return result
 
 
@@ -283,7 +283,7 @@ cdef object call_on_special(object op, tuple arguments, dict keywords):
     if keywords:
         tensors += tensors_of(keywords.values())
     if any_sparse(tensors):
-        return ask(op, arguments, keywords)
+        return sparse_result(op, arguments, keywords)
     for tensor in tensors:
         if tensor.flags & BATCHED and (level is None or batch_of(tensor).level.number > level.number):
             level = batch_of(tensor).level
@@ -352,8 +352,8 @@ cdef object explain(object op, tuple arguments, dict keywords, Level level):
 
 cdef object dual_call(Level level, object op, object forward, tuple arguments, dict keywords):
     """Compute values, then tangents, with the level out of sight, and join them."""
-    cdef unsigned long long before = ceiling()[0]
-    ceiling()[0] = level.number
+    cdef Hidden hidden
+    hide(&hidden, level)
     try:
         result = op(*arguments, **keywords)     # lower levels first
         if shares_memory(result, arguments):
@@ -364,7 +364,7 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
             tangents = forward(lambda tensor: tangent_of(tensor, level), op, result, *arguments, **keywords)
         join(level, result, tangents, arguments)
     finally:
-        ceiling()[0] = before
+        show(&hidden)
     return result
 
 

@@ -1,6 +1,7 @@
 """Levels: each is one forward-mode differentiation or one vmap in progress; inner ones have higher numbers.
 
-The tangents of a level end with it. A thread sees the levels below its ceiling only. Needs the GIL.
+The tangents of a level end with it. While a value at a level is computed, the thread sees neither that level nor higher ones, but levels
+that begin in the meantime. Needs the GIL.
 """
 from cpython.object cimport PyObject
 
@@ -14,4 +15,10 @@ cdef class Level:
     cdef bint in_backward                   # but in the backward that the level is for
     cdef PyObject* duals                    # linked: the Duals that die with the level
 
-cdef unsigned long long* ceiling() noexcept nogil       # levels from this number on are not seen by this thread
+cdef struct Hidden:                         # levels out of sight, by their numbers; linked, as one is hidden while others are
+    unsigned long long first, last
+    Hidden* outer
+
+cdef void hide(Hidden* hidden, Level level) noexcept        # the level, and all higher ones that there are now, from this thread
+cdef void show(Hidden* hidden) noexcept                     # them again
+cdef bint is_hidden(Level level) noexcept

@@ -9,26 +9,50 @@ from cygrad._core.levels.tangents cimport Dual, unlink_dual
 
 cdef extern from *:
     """
-    static __thread unsigned long long cg_ceiling = ~0ULL;
-    static unsigned long long *cg_ceiling_address(void) { return &cg_ceiling; }
+    static __thread void *cg_hidden;
+    static void **cg_hidden_address(void) { return &cg_hidden; }
     static __thread void *cg_innermost;
     static void **cg_innermost_address(void) { return &cg_innermost; }
     """
-    unsigned long long* cg_ceiling_address() noexcept nogil
+    void** cg_hidden_address() noexcept nogil
     void** cg_innermost_address() noexcept nogil
 
 cdef unsigned long long last_number = 0     # no number is given twice, so objects that outlive their level are found
 
 
-cdef unsigned long long* ceiling() noexcept nogil:
-    return cg_ceiling_address()
+cdef void hide(Hidden* hidden, Level level) noexcept:
+    hidden.first, hidden.last, hidden.outer = level.number, last_number, <Hidden*>cg_hidden_address()[0]
+    cg_hidden_address()[0] = hidden
 
 
-def set_ceiling(number):
-    """Have this thread see only levels below a number; returns the former one."""
-    before = cg_ceiling_address()[0]
-    cg_ceiling_address()[0] = number
-    return before
+cdef void show(Hidden* hidden) noexcept:
+    cg_hidden_address()[0] = hidden.outer
+
+
+cdef bint is_hidden(Level level) noexcept:
+    cdef Hidden* hidden = <Hidden*>cg_hidden_address()[0]
+    while hidden is not NULL:
+        if hidden.first <= level.number <= hidden.last:
+            return True
+        hidden = hidden.outer
+    return False
+
+
+@cython.final
+@cython.binding(False)
+cdef class out_of_sight:
+    """Compute in this thread as lower levels see it, within a `with` statement."""
+    cdef Hidden hidden
+    cdef Level level
+
+    def __init__(self, Level level not None):
+        self.level = level
+
+    def __enter__(self):
+        hide(&self.hidden, self.level)
+
+    def __exit__(self, kind, error, traceback):
+        show(&self.hidden)
 
 
 @cython.final

@@ -11,4 +11,5 @@ cdef inline bint is_asked(TensorImpl tensor) noexcept:
             or cg_function_modes != 0 and cg_overrides_off < 2)
 
 cdef object ask(object operator, tuple arguments, dict keywords)
+cdef object sparse_result(object operator, tuple arguments, dict keywords)      # where an argument is sparse, and all others were asked
 cdef int exchange_overrides_off(int off) noexcept

@@ -10,6 +10,10 @@ cdef object ask(object operator, tuple arguments, dict keywords):
     return NotImplemented if upward.override is None else upward.override(operator, arguments, keywords)
 
 
+cdef object sparse_result(object operator, tuple arguments, dict keywords):
+    return upward.override(operator, arguments, keywords, True)
+
+
 cdef int exchange_overrides_off(int off) noexcept:
     """Set the classes that this thread asks (0: all, 1: modes alone, 2: none; below 0: as they are), and return the setting before."""
     global cg_overrides_off

@@ -10,7 +10,7 @@ from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRO
                                         inherit_special, needs_grad, place_of, shallow_copy, special_active, view_of)
 from cygrad._core.levels.batches cimport Batch, enter, levels_of_batch
 from cygrad._core.levels.fronts cimport Front, front_of
-from cygrad._core.levels.level cimport Level, ceiling
+from cygrad._core.levels.level cimport Level, is_hidden
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport share_function, upward
@@ -67,7 +67,7 @@ cdef Dual dual_at(Dual dual, Level level):
 
 cdef Dual visible(Dual dual):
     """Return the tangent of the highest level that this thread sees now, or None."""
-    while dual is not None and (not dual.level.active or dual.level.number >= ceiling()[0]
+    while dual is not None and (not dual.level.active or is_hidden(dual.level)
                                 or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):
         dual = dual.below
     return dual

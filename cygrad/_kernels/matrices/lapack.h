@@ -8,10 +8,12 @@
 #include <stdint.h>
 
 enum { CG_POTRF, CG_GETRF, CG_GETRI, CG_TRSM, CG_SYTRF, CG_HETRF, CG_SYTRS, CG_HETRS, CG_GEQRF, CG_ORGQR, CG_ORMQR, CG_SYTRD,
-       CG_STEDC, CG_BDSDC, CG_ROUTINES };
+       CG_STEDC, CG_BDSDC, CG_GBTRF, CG_PBTRF, CG_ROUTINES };
 static const char *const cg_routine_names[2][CG_ROUTINES] = {
-    {"potrf", "getrf", "getri", "trsm", "sytrf", "sytrf", "sytrs", "sytrs", "geqrf", "orgqr", "ormqr", "sytrd", "stedc", "bdsdc"},
-    {"potrf", "getrf", "getri", "trsm", "sytrf", "hetrf", "sytrs", "hetrs", "geqrf", "ungqr", "unmqr", "hetrd", "stedc", "bdsdc"}};
+    {"potrf", "getrf", "getri", "trsm", "sytrf", "sytrf", "sytrs", "sytrs", "geqrf", "orgqr", "ormqr", "sytrd", "stedc", "bdsdc",
+     "gbtrf", "pbtrf"},
+    {"potrf", "getrf", "getri", "trsm", "sytrf", "hetrf", "sytrs", "hetrs", "geqrf", "ungqr", "unmqr", "hetrd", "stedc", "bdsdc",
+     "gbtrf", "pbtrf"}};
 
 typedef const int64_t *cg_count;    /* Fortran's integers; lengths of letters come last */
 typedef void cg_potrf(const char *triangle, cg_count n, void *a, cg_count ld, int64_t *info, size_t);
@@ -34,6 +36,8 @@ typedef void cg_stedc(const char *vectors, cg_count n, void *d, void *e, void *z
                       cg_count integer_size, int64_t *info, size_t);
 typedef void cg_bdsdc(const char *triangle, const char *vectors, cg_count n, void *d, void *e, void *u, cg_count ld, void *v, cg_count ld_v,
                       void *q, void *iq, void *work, void *integers, int64_t *info, size_t, size_t);
+typedef void cg_gbtrf(cg_count m, cg_count n, cg_count below, cg_count above, void *a, cg_count ld, void *pivots, int64_t *info);
+typedef void cg_pbtrf(const char *triangle, cg_count n, cg_count below, void *a, cg_count ld, int64_t *info, size_t);
 
 typedef struct {
     void *routines[4][CG_ROUTINES]; /* of s, d, c and z; NULL: not found */

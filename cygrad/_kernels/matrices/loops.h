@@ -41,7 +41,12 @@
     X(scale, int, (int lower, intptr_t m, intptr_t n, void *a, intptr_t ld))                                                     \
     X(tridiagonal, void, (intptr_t n, void *a, intptr_t ld, void *tau, void *d, void *e))                                        \
     X(bidiagonal, void, (intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau, void *rows, void *tau_rows, void *d, void *e)) \
-    X(enlarge, void, (intptr_t m, intptr_t columns, void *a, intptr_t ld, intptr_t n, const void *corner, intptr_t down))
+    X(enlarge, void, (intptr_t m, intptr_t columns, void *a, intptr_t ld, intptr_t n, const void *corner, intptr_t down))        \
+    X(banded_lu, intptr_t, (intptr_t n, intptr_t l, intptr_t u, void *a, intptr_t ld, int32_t *pivots))                          \
+    X(banded_by_factors, void, (int adjoint, intptr_t n, intptr_t l, intptr_t u, intptr_t k, const void *a, intptr_t ld,         \
+                                const int32_t *pivots, void *x, intptr_t ld_x))                                                  \
+    X(banded_cholesky, intptr_t, (intptr_t n, intptr_t l, void *a, intptr_t ld))                                                 \
+    X(banded_by_cholesky, void, (intptr_t n, intptr_t l, intptr_t k, const void *a, intptr_t ld, void *x, intptr_t ld_x))
 #define CG_FIELD_OF(name, type, arguments) type (*name) arguments;
 #define CG_FUNCTION_OF(name, type, arguments) CG_NAME(name),
 typedef struct {
@@ -98,6 +103,7 @@ CG_FIELD(3, complex128, 2, double, float64)
 /* Sizes above which LAPACK, or blocked algorithms, are quicker: these for Cholesky's factor and for QR from a larger size on. Those up to
  * which they are, for QR and for reductions. */
 enum { CG_LARGE = 24, CG_LARGE_DEFINITE = 32, CG_LARGE_REFLECTED = 56, CG_LARGEST_REFLECTED = 1000, CG_LARGEST_REDUCED = 512 };
+enum { CG_LARGE_BANDED = 16 }; /* diagonals below the main one */
 enum { CG_WIDTH = 64 }; /* of LAPACK's blocks, at most */
 
 /* ----- Memory ----- */
@@ -351,6 +357,7 @@ static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, cons
 }
 
 #include "solving.h"
+#include "banded.h"
 
 static CG_SELDOM void cg_exchange_rows(const cg_field *f, int backwards, char **p, const intptr_t *dims, const intptr_t *s)
 {
@@ -558,7 +565,14 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     X(eigvalsh_lower, "(m,m)->(m)", "xr", cg_eigvalsh(f, 0, p, dims, strides))                     \
     X(eigvalsh_upper, "(m,m)->(m)", "xr", cg_eigvalsh(f, 1, p, dims, strides))                     \
     X(svd, "(m,n)->(m,p),(p),(p,n)", "xxrx", cg_svd(f, 0, p, dims, strides))                       \
-    X(svd_full, "(m,n)->(m,m),(p),(n,n)", "xxrx", cg_svd(f, 1, p, dims, strides))
+    X(svd_full, "(m,n)->(m,m),(p),(n,n)", "xxrx", cg_svd(f, 1, p, dims, strides))                  \
+    X(banded_lu, "(b,n)->(f,n),(n),()", "xxii", cg_banded_lu(f, p, dims, strides))                 \
+    X(banded_solve, "(b,n),(f,n),(n),(n,k)->(n,k)", "xxixx",                                       \
+      cg_banded_solve(f, 0, p, dims, strides))                                                     \
+    X(banded_solve_adjoint, "(b,n),(f,n),(n),(n,k)->(n,k)", "xxixx",                               \
+      cg_banded_solve(f, 1, p, dims, strides))                                                     \
+    X(banded_cholesky, "(b,n)->(b,n),()", "xxi", cg_banded_cholesky(f, p, dims, strides))          \
+    X(banded_cholesky_solve, "(b,n),(n,k)->(n,k)", "xxx", cg_banded_cholesky_solve(f, p, dims, strides))
 
 /* Of real numbers alone. */
 #define CG_REAL_LOOPS(name, call) CG_LOOP(name, float32, call) CG_LOOP(name, float64, call)

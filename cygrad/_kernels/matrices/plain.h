@@ -470,6 +470,8 @@ static void CG_NAME(enlarge)(intptr_t m, intptr_t columns, void *matrix, intptr_
         for (intptr_t i = 0; i < m; i++) CG_AT((CG_T *)matrix, ld, i, j) = (CG_REAL)(i < n && j < n ? x[i * down + j * n] : i == j);
 }
 
+#include "banded_template.h"
+
 static const cg_algorithms CG_NAME(algorithms) = {CG_ALGORITHMS(CG_FUNCTION_OF)};
 
 #if !CG_HAS_IMAGINARY

@@ -11,10 +11,16 @@ from cygrad._core.levels.sparse import replace_sparse, sparse_part
 from cygrad._core.memory.formats import sparse_coo, sparse_csc, sparse_csr, strided
 from cygrad._core.memory.storage import resolve_dtype
 from cygrad._core.operands.arrays import to_array
+from cygrad.data import creation
+from cygrad.data.creation import finished
+from cygrad.operators import new_tensors
+from cygrad.operators._language.batches import sizes_of
 from cygrad.operators._sparse.pattern import COMPRESSED, Pattern, in_order, pattern_of_coordinates, summed
 from cygrad.operators._sparse.rules import RULES, replaced, rule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cygrad._core.memory.formats import Layout
     from cygrad.tensor import Tensor
     from cygrad.typing import DTypeLike
@@ -143,6 +149,50 @@ def zero_(self: Tensor) -> Tensor:
     part = sparse_part(self)
     part.inner.zero_()
     return self
+
+
+# ----- New tensors -----
+def _zeros(layout: Layout, shape: Sequence[int], sparse_dim: int, dtype: DTypeLike, requires_grad: bool) -> Tensor:
+    """Return zeros: a sparse tensor without values, or a dense one."""
+    if layout is strided:
+        return creation.zeros(shape, dtype=dtype, requires_grad=requires_grad)
+    pattern = pattern_of_coordinates(np.zeros((sparse_dim, 0), np.int64), shape)
+    return finished(in_layout(pattern.around(creation.zeros(0, *shape[sparse_dim:], dtype=dtype)), layout), requires_grad)
+
+
+@rule
+def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None, layout: Layout | None = None, requires_grad: bool = False,
+               **options: Any) -> Tensor:
+    return _zeros(layout or input.layout, input.shape, sparse_part(input).pattern.sparse_dim, dtype or input.dtype, requires_grad)
+
+
+@rule
+def new_zeros(self: Tensor, *size: Any, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Any) -> Tensor:
+    shape = sizes_of(size, options)
+    return _zeros(self.layout, shape, len(shape), dtype or self.dtype, requires_grad)
+
+
+RULES["new_empty"] = new_zeros
+
+
+def _maker(name: str, plain: Any, of_coo: Any) -> None:
+    """Have a maker of tensors like another make compressed ones at the same places; coo tensors may have several values at a place."""
+    def function(input: Tensor, *arguments: Any, layout: Layout | None = None, requires_grad: bool = False, **options: Any) -> Tensor:
+        part = sparse_part(input)
+        if layout is strided:
+            return plain(input.shape, *arguments, requires_grad=requires_grad, **{"dtype": input.dtype, **options})
+        if layout in (None, input.layout) and input.layout is not sparse_coo:
+            return finished(part.around(getattr(new_tensors, name)(part.inner.detach(), *arguments, **options)), requires_grad)
+        if of_coo is None:
+            raise NotImplementedError(f"{name}() has no meaning for {layout or input.layout!r}: use to_dense(), or values()")
+        return of_coo(input, *arguments, layout=layout, requires_grad=requires_grad, **options)
+
+    RULES[name] = function
+
+
+_maker("empty_like", creation.empty, zeros_like)
+_maker("ones_like", creation.ones, None)
+_maker("full_like", creation.full, None)
 
 
 # ----- Parts -----

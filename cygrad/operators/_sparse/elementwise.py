@@ -39,8 +39,6 @@ def elementwise(name: str, *operands: Any, **keywords: Any) -> Any:
     """Return the result of a row, of its name, with a sparse operand; `name_` computes in place."""
     if name.endswith("_") and name not in rows:
         return changed_in_place(name, *operands, **keywords)
-    if "out" in keywords:
-        raise NotImplementedError(f"{name}(): out= takes no sparse tensors: use the result")
     sparse = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is not None]
     dense = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is None and x.ndim]
     if dense or not _keeps_zeros(name, operands, keywords):
@@ -49,7 +47,7 @@ def elementwise(name: str, *operands: Any, **keywords: Any) -> Any:
         (only,) = sparse
         part = sparse_part(_distinct(only))
         return part.around(rows[name](*(part.inner if x is only else x for x in operands), **keywords))
-    if len(operands) != len(sparse):
+    if len(operands) != len(sparse) or len(sparse) > 2:
         raise _refused(name)
     first, *others = _with_same_places(*sparse)
     part = sparse_part(first)

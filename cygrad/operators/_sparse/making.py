@@ -95,13 +95,13 @@ def _inferred(coordinates: Tensor, values: Tensor) -> tuple[int, ...]:
 
 
 def _check_coordinates(coordinates: Tensor, values: Tensor, shape: tuple[int, ...]) -> None:
-    dims = coordinates.shape[0]
+    dims = coordinates.size(0)
     if len(shape) != dims + values.ndim - 1:
         raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {dims}, "
                            f"dense_dim = {values.ndim - 1}")
-    if any(size < 0 for size in shape):
+    if shape and min(shape) < 0:
         raise RuntimeError(f"a size cannot be negative: {list(shape)}")
-    if tuple(values.shape[1:]) != tuple(shape[dims:]):
+    if values.ndim > 1 and tuple(values.shape[1:]) != tuple(shape[dims:]):
         raise RuntimeError(f"values has incorrect size, expected {[values.shape[0], *shape[dims:]]}, got {list(values.shape)}")
     outside = first_dim_outside(coordinates, shape)
     if outside >= 0:

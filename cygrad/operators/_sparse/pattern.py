@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cygrad._core.compute.sparse_rows import rows_of
 from cygrad._core.levels.sparse import sparse_part, sparse_tensor
 from cygrad._core.memory.formats import Layout, sparse_coo, sparse_csc, sparse_csr
+from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_array
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
+int32 = dtype_by_name["int32"]
 INT32_LIMIT = 1 << 31       # fewer bytes are read where indices are below it
 
 
@@ -123,12 +126,12 @@ class Pattern:
     @cached_property
     def rows(self) -> Rows:
         """The entries of a matrix by rows."""
-        rows, columns = self.coordinates
-        order = None if (np.diff(rows) >= 0).all() else np.argsort(rows, kind="stable")
-        starts = starts_of(rows, self.shape[0])
-        kind = np.int32 if max(self.entries, *self.sparse_shape) < INT32_LIMIT else np.int64
-        ordered = columns if order is None else columns[order]
-        return Rows(from_array(starts.astype(kind)), from_array(ordered.astype(kind)), None if order is None else from_array(order))
+        wide = max(self.entries, *self.sparse_shape) >= INT32_LIMIT
+        if self.layout is sparse_csr:
+            starts, columns = self.indices if wide else (index.to(int32) for index in self.indices)
+            return Rows(starts, columns, None)
+        coordinates = self.indices[0] if self.layout is sparse_coo else from_array(self.coordinates)
+        return Rows(*rows_of(coordinates, self.shape[0], wide))
 
     @cached_property
     def transposed(self) -> Pattern:

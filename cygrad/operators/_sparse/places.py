@@ -78,6 +78,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 @rule
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    return tuple(select(input, dim, index) for index in range(input.shape[dim]))
+
+
+@rule
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     d = normalized_dim(dim, input.ndim)
     size = input.shape[d]

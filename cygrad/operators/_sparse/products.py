@@ -71,7 +71,7 @@ def _times_sparse(input: Tensor, matrix: Any, dim: int) -> Tensor:
 
 
 @rule
-def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
     for name, operand in (("self", input), ("mat2", mat2)):
         if operand.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
@@ -79,14 +79,14 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 
 
 @rule
-def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
+def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
     return matmul(input, vec)
 
 
 @rule
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Any = None) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     product = mm(mat1, mat2)
     beta, alpha = (read_factor(products.addmm, word, factor, input, product) for word, factor in (("beta", beta), ("alpha", alpha)))
     scaled = product if alpha == 1 else product * alpha

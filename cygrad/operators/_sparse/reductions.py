@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.levels.sparse import sparse_part
+from cygrad._core.memory.formats import sparse_coo
 from cygrad._core.memory.sizes import normalized_dim, normalized_dims
 from cygrad._core.operands.arrays import from_array
 from cygrad.data.creation import int64
@@ -43,6 +44,22 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLi
         return values.sum(0)
     whole = pattern_of_coordinates(pattern.coordinates[sparse_dims], shape, False)
     return coalesced(whole.around(values))
+
+
+@rule
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    if dim is not None:
+        raise NotImplementedError("any() of a sparse tensor is of all elements: use to_dense()")
+    return sparse_part(input).inner.any()
+
+
+@rule
+def linalg_vector_norm(input: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
+    if dim is not None and len(normalized_dims(dim, input.ndim)) not in (0, input.ndim) or keepdim or ord < 0:
+        raise RuntimeError("linalg.vector_norm(): the norm of a sparse tensor is of all its elements, without keepdim, and of an order not "
+                           "below 0")
+    values = sparse_part(coalesced(input) if input.layout is sparse_coo else input).inner
+    return values.norm(ord, dtype=dtype) if values.numel() else values.abs().sum(dtype=dtype)
 
 
 # ----- Over the values of a line: no rules, as elements without a value are no zeros here -----

@@ -12,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cygrad._core.entry.special import tensors_of
 from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.sparse import replace_sparse, sparse_part
+from cygrad.operators._language.arguments import delivered
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,8 +30,18 @@ def rule(function: F) -> F:
 
 
 def answer(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return the result of an operator, or of a row that is given by its name; NotImplementedError where it has no rule."""
+    """Return the result of an operator, or of a row that is given by its name, written into `out` if that is given."""
     name = operator if isinstance(operator, str) else operator.name
+    out = keywords.pop("out", None)
+    if out is None:
+        return _computed(operator, name, arguments, keywords)
+    if not any(sparse_part(tensor) is not None for tensor in tensors_of((*arguments, *keywords.values()))):
+        raise RuntimeError(f"{name}(): out= is a sparse tensor, but the result is dense")
+    return _delivered(name, _computed(operator, name, arguments, keywords), out)
+
+
+def _computed(operator: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return the result of an operator; NotImplementedError where it has no rule."""
     function = RULES.get(name)
     if function is not None:
         return function(*arguments, **keywords)
@@ -44,6 +57,20 @@ def answer(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) 
     elif declaration is not None and declaration.forward is declaration.batch is None:      # composed of others
         return operator.function(*arguments, **keywords)
     raise _without_rule(name)
+
+
+def _delivered(name: str, result: Any, out: Any) -> Any:
+    """Write a result into the tensor given as out=, of its layout, shape and dtype, and return that."""
+    if not isinstance(out, TensorImpl):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if (sparse_part(out) is None) != (sparse_part(result) is None):
+        raise RuntimeError(f"{name}(): out= has the layout {out.layout!r}, but the result {result.layout!r}")
+    if sparse_part(out) is None:
+        return delivered(result, out)
+    if is_grad_enabled() and (out.requires_grad or result.requires_grad):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           "requires grad.")
+    return replaced(out, result)
 
 
 def _without_rule(name: str) -> NotImplementedError:

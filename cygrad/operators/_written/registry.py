@@ -125,6 +125,8 @@ FUNCTIONS: dict[str, str] = {
 }
 
 LINALG: dict[str, str] = {
+    "cygrad.operators.banded_systems":
+        "linalg_solve_banded linalg_solveh_banded",
     "cygrad.operators.determinants":
         "linalg_det linalg_slogdet",
     "cygrad.operators.diagonals":
@@ -135,7 +137,7 @@ LINALG: dict[str, str] = {
     "cygrad.operators.least_squares":
         "linalg_pinv linalg_lstsq",
     "cygrad.operators.matrix_equations":
-        "linalg_solve_sylvester linalg_solve_banded linalg_sqrtm",
+        "linalg_solve_sylvester linalg_sqrtm",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp linalg_matrix_power linalg_multi_dot linalg_vander",
     "cygrad.operators.matrix_norms":
@@ -375,8 +377,8 @@ METHODS: dict[str, str] = {
     "cygrad.operators.sparse_solving":
         "_sparse_solve",
     "cygrad.operators.sparse_tensors":
-        "to_sparse to_sparse_csr to_sparse_csc to_dense sparse_mask to_scipy indices values _indices _values _nnz crow_indices "
-        "col_indices ccol_indices row_indices sparse_dim dense_dim coalesce is_coalesced sparse_resize_",
+        "to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_dense sparse_mask to_scipy indices values _indices _values _nnz "
+        "crow_indices col_indices ccol_indices row_indices sparse_dim dense_dim coalesce is_coalesced sparse_resize_",
     "cygrad.operators.special_functions":
         "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":
@@ -406,6 +408,8 @@ PROPERTIES: dict[str, str] = {
 }
 
 RULES: dict[str, str] = {
+    "cygrad.operators.banded_systems":
+        "solved_by_bands",
     "cygrad.operators.bands":
         "banded",
     "cygrad.operators.bessel_functions":

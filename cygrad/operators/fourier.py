@@ -8,21 +8,21 @@ Half a spectrum stands for its conjugate other half, too: in the adjoint its inn
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.compute.matrices import MatrixLoop
+from cygrad._core.compute import transforms
 from cygrad._core.graph.notes import fixed
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
-from cygrad._core.operands.arrays import computed, to_array
+from cygrad._core.operands.arrays import computed
 from cygrad.data.creation import dtype_of_result, placed
 from cygrad.device import resolve_device
 from cygrad.operators._language.arguments import delivered, integers
 from cygrad.operators._language.batches import shifted
-from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import linear
 from cygrad.operators.joining import cat
 from cygrad.ops.dtypes import DTYPES, NUMBER
@@ -38,16 +38,6 @@ OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 # ----- The library -----
-class Library(NamedTuple):
-    """A module with NumPy's transforms, and the keywords that its functions take here."""
-
-    module: Any
-    keywords: dict[str, int]
-
-
-library = Library(np.fft, {})
-
-
 def set_fft_library(name: str, *, workers: int = 1) -> None:
     """Compute transforms by "numpy" (the default), or by "scipy", which can use several threads (`workers`) for many or large ones.
 
@@ -56,87 +46,27 @@ def set_fft_library(name: str, *, workers: int = 1) -> None:
     >>> import cygrad
     >>> cygrad.config.set_fft_library("numpy")
     """
-    global library
     if name == "numpy":
-        library = Library(np.fft, {})
+        transforms.use_numpy()
     elif name == "scipy":
         try:
             import scipy.fft
         except ImportError as error:
             raise ImportError('set_fft_library("scipy") needs SciPy: pip install "cygrad[special]"') from error
-        library = Library(scipy.fft, {"workers": index_argument(workers, "workers")})
+        transforms.use_functions(scipy.fft, workers=index_argument(workers, "workers"))
     else:
         raise ValueError(f'set_fft_library() takes "numpy" or "scipy", not {name!r}')
 
 
-# The loops of NumPy's functions, which take longer to read their arguments than a small transform takes. They are not public: where they
-# are not of this form, the functions are called.
-_module = getattr(np.fft, "_pocketfft_umath", None)
-_forms = {"fft": "fft", "ifft": "ifft", "irfft": "irfft", "rfft0": "rfft_n_even", "rfft1": "rfft_n_odd"}
-_ufuncs = {name: getattr(_module, form, None) for name, form in _forms.items()}
-HAS_LOOPS = all(isinstance(ufunc, np.ufunc) and (ufunc.nin, ufunc.nout) == (2, 1) and ufunc.signature for ufunc in _ufuncs.values())
-LOOPS = {name: MatrixLoop("(n),()->(m)", ufunc) for name, ufunc in _ufuncs.items()} if HAS_LOOPS else {}
-
-
-class Plan(NamedTuple):
-    """A transform of one size: its loop, the factor that this takes, and the size of the result."""
-
-    loop: MatrixLoop
-    factor: Tensor
-    size: int
-
-
-@lru_cache(256)
-def _planned(name: str, count: int, norm: str, dtype: str) -> Plan:
-    """Return the plan of a transform of `count` numbers, by the dtype of real ones."""
-    if name in ("ifft", "irfft"):
-        norm = OPPOSITE[norm]
-    divisor: Any = {"backward": 1, "forward": count, "ortho": np.sqrt(count, dtype=dtype)}[norm]
-    loop = LOOPS[f"rfft{count % 2}" if name == "rfft" else name]
-    factor = fixed(computed(np.asarray(np.reciprocal(divisor, dtype=dtype))))
-    return Plan(loop, factor, count // 2 + 1 if name == "rfft" else count)
-
-
-def _by_loop(name: str, x: Tensor, dim: int, norm: str, size: int | None) -> Tensor:
-    """Compute a transform along a dim by NumPy's loop; `size` of the result, where half a spectrum leaves it open."""
-    dtype, last = x.dtype, x.ndim - 1
-    loop, factor, size = _planned(name, x.shape[dim] if size is None else size, norm, dtype.to_real().name)
-    if name != "rfft" and not dtype.is_complex:
-        x = x.detach().to(dtype.to_complex())
-    if dim == last:
-        return loop(x, factor, size=size)
-    return loop(x.detach().transpose(dim, last), factor, size=size).transpose(dim, last).contiguous()
+set_fft_library("numpy")
 
 
 # ----- The three transforms, along dims that are not negative -----
-def _transformed(name: str, x: Tensor, dim: tuple[int, ...], norm: str, size: int | None = None) -> Tensor:
-    """Compute a transform of the library by the name of its form for one dim, which is quicker; the one for several ends in n.
-
-    size: of the result along the last of the dims, where half a spectrum leaves it open.
-    """
-    module, keywords = library
-    if HAS_LOOPS and module is np.fft:
-        if name == "rfft":
-            x, dim = _by_loop(name, x, dim[-1], norm, None), dim[:-1]
-        elif name == "irfft":
-            for each in dim[:-1]:
-                x = _by_loop("ifft", x, each, norm, None)
-            return _by_loop(name, x, dim[-1], norm, size)
-        for each in reversed(dim):
-            x = _by_loop("fft" if name == "rfft" else name, x, each, norm, None)
-        return x
-    array = to_array(x)
-    if len(dim) == 1:
-        return computed(getattr(module, name)(array, size, dim[0], norm, **keywords))
-    sizes = None if size is None else [array.shape[d] for d in dim[:-1]] + [size]
-    return computed(getattr(module, f"{name}n")(array, sizes, dim, norm, **keywords))
-
-
 @lru_cache
-def _weights(size: int, inner: float, dtype: str, behind: int) -> Tensor:
+def _weights(size: int, inner: float, dtype: DType, behind: int) -> Tensor:
     """Return weights for half a spectrum of `size` elements along a dim with some dims behind it: 1 for frequencies that are their own
     conjugates, `inner` for the others."""
-    weights = np.full(size // 2 + 1, inner, dtype)
+    weights = np.full(size // 2 + 1, inner, dtype.name)
     weights[0] = 1
     if size % 2 == 0:
         weights[-1] = 1
@@ -145,36 +75,26 @@ def _weights(size: int, inner: float, dtype: str, behind: int) -> Tensor:
 
 def _weighted(spectrum: Tensor, dim: int, size: int, inner: float) -> Tensor:
     """Return half a spectrum, of `size` elements along a dim, with its inner frequencies times a factor."""
-    return spectrum * _weights(size, inner, spectrum.dtype.to_real().name, spectrum.ndim - 1 - dim)
+    return spectrum * _weights(size, inner, spectrum.dtype, spectrum.ndim - 1 - dim)
 
 
-def _in_kind(g: Tensor, dtype: DType) -> Tensor:
-    """Return a gradient, its real part for an input of real numbers."""
-    return g if dtype.is_complex else g.real
-
-
-@operator(dinput=lambda g, input_dtype, dim, norm, forward: _in_kind(g._fft_c2c(dim, OPPOSITE[norm], not forward), input_dtype),
-          tangent=linear, batch=shifted("dim"), node="FftC2C")
+@operator(transforms.fft_c2c, tangent=linear, batch=shifted("dim"), node="FftC2C",
+          dinput=lambda g, input_dtype, dim, norm, forward: g._fft_c2c(dim, OPPOSITE[norm], not forward)._convert(input_dtype))
 def _fft_c2c(input: Tensor, dim: tuple[int, ...], norm: str, forward: bool) -> Tensor:
     """Transform numbers, real ones too, to complex numbers: by exp(-2 pi i jk / n) forward, by exp(2 pi i jk / n) backward."""
-    return recorded(_fft_c2c, (input,), _transformed("fft" if forward else "ifft", input, dim, norm), dim=dim, norm=norm, forward=forward)
 
 
-@operator(dinput=lambda g, input_shape, dim, norm: _weighted(g, dim[-1], input_shape[dim[-1]], 0.5)._fft_c2r(
-              dim, OPPOSITE[norm], input_shape[dim[-1]]),
-          tangent=linear, batch=shifted("dim"), node="FftR2C")
+@operator(transforms.fft_r2c, tangent=linear, batch=shifted("dim"), node="FftR2C",
+          dinput=lambda g, dim, norm, size: _weighted(g, dim[-1], size, 0.5)._fft_c2r(dim, OPPOSITE[norm], size))
 def _fft_r2c(input: Tensor, dim: tuple[int, ...], norm: str) -> Tensor:
     """Transform real numbers forward, to the first half of their spectrum along the last of the dims."""
-    return recorded(_fft_r2c, (input,), _transformed("rfft", input, dim, norm), dim=dim, norm=norm)
 
 
-@operator(dinput=lambda g, input_dtype, dim, norm, last_dim_size: _in_kind(
-              _weighted(g._fft_r2c(dim, OPPOSITE[norm]), dim[-1], last_dim_size, 2.0), input_dtype),
-          tangent=linear, batch=shifted("dim"), node="FftC2R")
+@operator(transforms.fft_c2r, tangent=linear, batch=shifted("dim"), node="FftC2R",
+          dinput=lambda g, input_dtype, dim, norm, last_dim_size: _weighted(
+              g._fft_r2c(dim, OPPOSITE[norm]), dim[-1], last_dim_size, 2.0)._convert(input_dtype))
 def _fft_c2r(input: Tensor, dim: tuple[int, ...], norm: str, last_dim_size: int) -> Tensor:
     """Transform the first half of a Hermitian spectrum backward, to real numbers, `last_dim_size` along the last of the dims."""
-    return recorded(_fft_c2r, (input,), _transformed("irfft", input, dim, norm, last_dim_size), dim=dim, norm=norm,
-                    last_dim_size=last_dim_size)
 
 
 # ----- Arguments -----
@@ -267,7 +187,7 @@ def _to_real(operator: Any, x: Tensor, extent: _Extent, norm: str | None, hermit
     norm, x = _checked_norm(operator, norm), _checked_numbers(operator, x)
     dims, (*others, last) = extent
     size = _checked_size(2 * (x.shape[dims[-1]] - 1) if last is None else last)
-    x = _resized(x, (dims, (*others, size // 2 + 1)))
+    x = _resized(x, (dims, (*others, None if last is None else size // 2 + 1)))
     return x.conj()._fft_c2r(dims, OPPOSITE[norm], size) if hermitian else x._fft_c2r(dims, norm, size)
 
 

@@ -164,6 +164,7 @@ def _quick_size(size: int) -> int:
         size += 1
 
 
+@lru_cache(256)
 def _is_spectral(kernel: Sizes, count: Sizes, dtype: DType) -> bool:
     return prod(kernel) >= LONG and prod(count) >= MANY and dtype.is_differentiable
 

@@ -81,6 +81,7 @@ def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     at_once = convolved_at_once(x, w, steps, count, BLOCK)
     if at_once is not None:
         return at_once
+    x, w = x.detach(), w.detach()
     shape, sizes, groups = w.shape, x.shape, steps.groups
     channels, kernel, examples, own = shape[0], shape[2:], sizes[0], sizes[1]
     matrix = w.flatten(1)
@@ -98,6 +99,7 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     result = kernels_at_once(x, y, steps, kernel, BLOCK)
     if result is not None:
         return result
+    x, y = x.detach(), y.detach()
     sizes, own, groups = y.shape, x.shape[1], steps.groups
     examples, channels, count = sizes[0], sizes[1], sizes[2:]
     for block in _blocks(BLOCK, examples, own, kernel, count) if y.numel() else ():
@@ -114,10 +116,11 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
 def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
     if y.numel() >= SMALL and max(steps.stride) == 1 and w.shape[0] <= FEWER * steps.groups * w.shape[1]:
-        return _gathered(y, w, steps, sizes)
+        return _gathered(y.detach(), w.detach(), steps, sizes)
     at_once = spread_at_once(y, w, steps, sizes, BLOCK)
     if at_once is not None:
         return at_once
+    y, w = y.detach(), w.detach()
     shape, groups = w.shape, steps.groups
     own, channels, kernel = shape[0], shape[1], shape[2:]
     examples, places = y.shape[0], y.shape[2:]
@@ -164,7 +167,6 @@ def _quick_size(size: int) -> int:
         size += 1
 
 
-@lru_cache(256)
 def _is_spectral(kernel: Sizes, count: Sizes, dtype: DType) -> bool:
     return prod(kernel) >= LONG and prod(count) >= MANY and dtype.is_differentiable
 
@@ -257,9 +259,9 @@ def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps:
 def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...]) -> Tensor:
     """Convolve (examples, channels, *sizes) with kernels (channels of the result, channels of a group, *kernel) at so many places."""
     result = None
-    if _is_spectral(weight.shape[2:], count, weight.dtype):
+    if weight.numel() >= LONG and _is_spectral(weight.shape[2:], count, weight.dtype):
         result = _convolved_by_spectra(to_array(input), to_array(weight), steps, count)
-    tensor = _convolved(input.detach(), weight.detach(), steps, count) if result is None else computed(result)
+    tensor = _convolved(input, weight, steps, count) if result is None else computed(result)
     return recorded(_convolve, (input, weight), tensor, steps=steps)
 
 
@@ -269,9 +271,9 @@ def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...
 def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its input: from results to a tensor of sizes."""
     result = None
-    if _is_spectral(weight.shape[2:], input.shape[2:], weight.dtype):
+    if weight.numel() >= LONG and _is_spectral(weight.shape[2:], input.shape[2:], weight.dtype):
         result = _spread_by_spectra(to_array(input), to_array(weight), steps, sizes)
-    tensor = _spread(input.detach(), weight.detach(), steps, sizes) if result is None else computed(result)
+    tensor = _spread(input, weight, steps, sizes) if result is None else computed(result)
     return recorded(_spread_kernels, (input, weight), tensor, steps=steps)
 
 
@@ -281,9 +283,9 @@ def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[in
 def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its kernels: from an input and results to kernels."""
     result = None
-    if _is_spectral(kernel, other.shape[2:], other.dtype):
+    if other.numel() >= MANY and _is_spectral(kernel, other.shape[2:], other.dtype):
         result = _kernels_by_spectra(to_array(input), to_array(other), steps, kernel)
-    tensor = _kernels(input.detach(), other.detach(), steps, kernel) if result is None else computed(result)
+    tensor = _kernels(input, other, steps, kernel) if result is None else computed(result)
     return recorded(_sum_kernels, (input, other), tensor, steps=steps)
 
 

@@ -26,7 +26,7 @@ cdef struct Item:
     int64_t place
 
 cdef struct Ranking:
-    intptr_t rows, count, apart, first      # apart: elements of a row; first: so many places are wanted
+    intptr_t rows, count, apart, first      # apart: elements of a row; first: how many places are returned
     int dtype
     bint is_signed, descending
 

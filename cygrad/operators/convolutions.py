@@ -44,8 +44,8 @@ Sizes = tuple[int, ...]
 BLOCK = 1 << 18
 # Elements of a kernel, and places, from which on transforms are quicker: measured from 1 to 8 channels, along one dim and two.
 LONG, MANY = 128, 512
-# Columns are gathered, rather than added up, where results have no more channels than FEWER times the input, and so many elements.
-FEWER, SMALL = 4, 1 << 10
+# Columns are gathered, rather than added up, where they have no more than ADDING times the elements, and there are so many results.
+ADDING, SMALL = 1.25, 1 << 10
 
 
 # ----- Products of columns -----
@@ -115,7 +115,8 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
 
 def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    if y.numel() >= SMALL and max(steps.stride) == 1 and w.shape[0] <= FEWER * steps.groups * w.shape[1]:
+    if y.numel() >= SMALL and max(steps.stride) == 1 and (
+            w.shape[0] * prod(sizes) <= ADDING * steps.groups * w.shape[1] * prod(y.shape[2:])):
         return _gathered(y.detach(), w.detach(), steps, sizes)
     at_once = spread_at_once(y, w, steps, sizes, BLOCK)
     if at_once is not None:

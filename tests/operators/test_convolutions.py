@@ -59,15 +59,15 @@ def test_values_by_the_definition(dtype, dims, stride, padding, dilation, groups
 
 
 @pytest.mark.cases("dims, stride, padding, dilation, groups, shape, kernels", cases)
-@pytest.mark.parametrize("fewer", [0, 100])
+@pytest.mark.parametrize("adding", [0, 100])
 @pytest.mark.parametrize("block", [1, 40, 1 << 18])
-def test_transposes_are_adjoints_in_blocks_of_any_size(block, fewer, dims, stride, padding, dilation, groups, shape, kernels):
+def test_transposes_are_adjoints_in_blocks_of_any_size(block, adding, dims, stride, padding, dilation, groups, shape, kernels):
     """<conv(x, w), y> is <x, transpose(y, w)> and <w, gradient of the weight>, and convolution is the same in every block."""
     x, w = cg.tensor(numbers(shape, "float64")).requires_grad_(), cg.tensor(numbers(kernels, "float64", 1)).requires_grad_()
     convolve, transpose = FORMS[dims]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convolutions, "BLOCK", block)
-        patch.setattr(convolutions, "FEWER", fewer)
+        patch.setattr(convolutions, "ADDING", adding)
         patch.setattr(convolutions, "SMALL", 0)
         result = convolve(x, w, None, stride, padding, dilation, groups)
         np.testing.assert_array_equal(array_of(result), defined(array_of(x), array_of(w), stride, padding, dilation, groups))

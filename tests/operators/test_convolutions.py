@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad._core.compute.convolution import ways
 from cygrad.operators import convolutions
 from samples import LAYOUTS, array_of
 
@@ -66,9 +67,9 @@ def test_transposes_are_adjoints_in_blocks_of_any_size(block, adding, dims, stri
     x, w = cg.tensor(numbers(shape, "float64")).requires_grad_(), cg.tensor(numbers(kernels, "float64", 1)).requires_grad_()
     convolve, transpose = FORMS[dims]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convolutions, "BLOCK", block)
+        patch.setattr(ways, "block", block)
         patch.setattr(convolutions, "ADDING", adding)
-        patch.setattr(convolutions, "SMALL", 0)
+        patch.setattr(ways, "gathered", 0)
         result = convolve(x, w, None, stride, padding, dilation, groups)
         np.testing.assert_array_equal(array_of(result), defined(array_of(x), array_of(w), stride, padding, dilation, groups))
         y = cg.tensor(numbers(result.shape, "float64", 3))
@@ -92,8 +93,8 @@ def test_products_of_spectra_are_the_same(dtype, dims, stride, padding, dilation
     for limit in (1, 1 << 40):
         x, w = (cg.tensor(numbers(each, dtype, seed)).requires_grad_() for seed, each in enumerate((shape, kernels)))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(convolutions, "LONG", limit)
-            patch.setattr(convolutions, "MANY", 1)
+            patch.setattr(ways, "kernel", limit)
+            patch.setattr(ways, "places", 1)
             result = FORMS[dims][0](x, w, None, stride, padding, dilation, groups)
             y = cg.tensor(numbers(result.shape, dtype, 3))
             results.append([result, *cg.autograd.grad(result, (x, w), y)])

@@ -1,15 +1,48 @@
-"""Convolutions of few elements, and their gradients, as one product of matrices each: all windows are columns at once. Nothing is recorded.
+"""Convolutions of few elements, and their gradients, as one product of matrices each: all windows are columns at once.
 
-Each function returns None where there are groups, or the columns have more elements than `most`: then the caller goes by blocks.
+Where there are groups, many elements or long kernels, functions of `cygrad.operators.convolutions` compute them.
 """
+cimport cython
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.patches cimport sum_columns, window_columns
 from cygrad._core.compute.places cimport dense
 from cygrad._core.compute.products cimport product
 from cygrad._core.compute.shapes cimport exchanged
+from cygrad._core.graph.rules cimport RuleOp, needs_node, record, rule_op, stand_alone_unless_shared
 from cygrad._core.graph.tensor cimport TensorImpl, view_of
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable
+
+cdef RuleOp CONVOLVE = rule_op("convolve", ("steps", "input_shape", "weight_shape"))
+cdef RuleOp SPREAD_KERNELS = rule_op("spread_kernels", ("steps", "input_shape", "weight_shape"))
+cdef RuleOp SUM_KERNELS = rule_op("sum_kernels", ("steps", "input_shape", "other_shape"))
+
+
+@cython.final
+cdef class Ways:
+    """Which convolutions are computed in which way, and the functions for those that are not computed at once."""
+    cdef public intptr_t block              # elements of columns that are copied and multiplied at a time
+    cdef public intptr_t kernel, places     # elements of a kernel, and places, from which on transforms are quicker
+    cdef public intptr_t gathered           # elements of results from which on their columns are gathered, if that is quicker
+    cdef public object convolve, spread, add
+
+    def __cinit__(self):
+        # Transforms: measured from 1 to 8 channels, along one dim and two.
+        self.block, self.kernel, self.places, self.gathered = 1 << 18, 128, 512, 1 << 10
+
+
+ways = Ways()
+cdef Ways WAYS = ways
+
+
+cdef bint takes_spectra(tuple kernel, tuple count, TensorImpl x):
+    return cg_is_differentiable[x.dtype_nr] and elements(kernel) >= WAYS.kernel and elements(count) >= WAYS.places
+
+
+def is_spectral(kernel, count, TensorImpl x not None):
+    """Say whether kernels are multiplied in the frequency domain."""
+    return takes_spectra(tuple(kernel), tuple(count), x)
 
 
 cdef inline double elements(tuple sizes):
@@ -36,12 +69,12 @@ cdef TensorImpl laid_out(TensorImpl x, intptr_t first, intptr_t second, tuple be
     return view_of(x, 0, 2 + <int>len(behind), sizes, NULL)
 
 
-def convolved_at_once(TensorImpl x not None, TensorImpl w not None, steps, tuple count not None, intptr_t most):
-    """Return the products of windows with kernels, (examples, channels, *count)."""
+def convolved_at_once(TensorImpl x not None, TensorImpl w not None, steps, tuple count not None):
+    """Return the products of windows with kernels, (examples, channels, *count); None: there are groups, or too many elements."""
     cdef tuple kernel = sizes_behind(w)
     cdef intptr_t examples = x.sizes[0], channels = w.sizes[0], inner = <intptr_t>(w.sizes[1] * elements(kernel))
     cdef TensorImpl result
-    if steps.groups != 1 or <double>examples * inner * elements(count) > most:
+    if steps.groups != 1 or <double>examples * inner * elements(count) > WAYS.block:
         return None
     result = product(laid_out(dense(w, w.dtype_nr), channels, inner), window_columns(x, steps, kernel, count, True))
     if examples == 1:
@@ -49,25 +82,63 @@ def convolved_at_once(TensorImpl x not None, TensorImpl w not None, steps, tuple
     return dense(exchanged(laid_out(result, channels, examples, count), 0, 1), result.dtype_nr)
 
 
-def kernels_at_once(TensorImpl x not None, TensorImpl y not None, steps, tuple kernel not None, intptr_t most):
-    """Return the sums of products of windows with results, (channels of y, channels of x, *kernel)."""
+def kernels_at_once(TensorImpl x not None, TensorImpl y not None, steps, tuple kernel not None):
+    """Return the sums of products of windows with results, (channels of y, channels of x, *kernel); None likewise."""
     cdef tuple count = sizes_behind(y)
     cdef intptr_t examples = y.sizes[0], channels = y.sizes[1], places = <intptr_t>elements(count)
     cdef TensorImpl rows = y if examples == 1 else exchanged(y, 0, 1)
-    if steps.groups != 1 or not y.count or <double>examples * x.sizes[1] * elements(kernel) * places > most:
+    if steps.groups != 1 or not y.count or <double>examples * x.sizes[1] * elements(kernel) * places > WAYS.block:
         return None
     rows = laid_out(dense(rows, rows.dtype_nr), channels, examples * places)
     return laid_out(product(rows, exchanged(window_columns(x, steps, kernel, count, True), 0, 1)), channels, x.sizes[1], kernel)
 
 
-def spread_at_once(TensorImpl y not None, TensorImpl w not None, steps, tuple sizes not None, intptr_t most):
-    """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
+def spread_at_once(TensorImpl y not None, TensorImpl w not None, steps, tuple sizes not None):
+    """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes); None likewise."""
     cdef tuple kernel = sizes_behind(w), count = sizes_behind(y)
     cdef intptr_t examples = y.sizes[0], own = w.sizes[0], inner = <intptr_t>(w.sizes[1] * elements(kernel))
     cdef intptr_t places = <intptr_t>elements(count)
     cdef TensorImpl matrix, values
-    if steps.groups != 1 or <double>examples * inner * places > most:
+    if steps.groups != 1 or <double>examples * inner * places > WAYS.block:
         return None
     matrix = exchanged(laid_out(dense(w, w.dtype_nr), own, inner), 0, 1)
     values = laid_out(dense(y, y.dtype_nr), examples, own, (places,))
     return sum_columns(product(matrix, values), steps, kernel, count, sizes)
+
+
+# ----- Three operators, which are recorded -----
+cdef TensorImpl recorded_pair(RuleOp op, TensorImpl one, TensorImpl other, TensorImpl result, object steps):
+    stand_alone_unless_shared((one, other), result)
+    if needs_node(one, other):
+        record(op, one, other, result, (steps, sizes_tuple(one.ndim, one.sizes), sizes_tuple(other.ndim, other.sizes)))
+    return result
+
+
+def convolve(TensorImpl input not None, TensorImpl weight not None, steps, tuple count not None):
+    """Convolve (examples, channels, *sizes) with kernels (channels of the result, channels of a group, *kernel) at so many places."""
+    cdef TensorImpl result = None
+    if not takes_spectra(sizes_behind(weight), count, weight):
+        result = convolved_at_once(input, weight, steps, count)
+    if result is None:
+        result = WAYS.convolve(input, weight, steps, count)
+    return recorded_pair(CONVOLVE, input, weight, result, steps)
+
+
+def spread_kernels(TensorImpl input not None, TensorImpl weight not None, steps, tuple sizes not None):
+    """Transpose of `convolve` by its input: from results to a tensor of sizes."""
+    cdef TensorImpl result = None
+    if input.count < WAYS.gathered and not takes_spectra(sizes_behind(weight), sizes_behind(input), weight):
+        result = spread_at_once(input, weight, steps, sizes)
+    if result is None:
+        result = WAYS.spread(input, weight, steps, sizes)
+    return recorded_pair(SPREAD_KERNELS, input, weight, result, steps)
+
+
+def sum_kernels(TensorImpl input not None, TensorImpl other not None, steps, tuple kernel not None):
+    """Transpose of `convolve` by its kernels: from an input and results to kernels."""
+    cdef TensorImpl result = None
+    if not takes_spectra(kernel, sizes_behind(other), other):
+        result = kernels_at_once(input, other, steps, kernel)
+    if result is None:
+        result = WAYS.add(input, other, steps, kernel)
+    return recorded_pair(SUM_KERNELS, input, other, result, steps)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.compute import convolution as compiled
-from cygrad._core.compute.convolution import convolved_at_once, is_spectral, kernels_at_once, spread_at_once, ways
+from cygrad._core.compute.convolution import is_spectral, set_ways
 from cygrad._core.compute.patches import added_columns, columns_of
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed, to_array
@@ -40,8 +40,12 @@ if TYPE_CHECKING:
 
 Sizes = tuple[int, ...]
 
-# Columns are gathered, rather than added up, where they have no more than ADDING times the elements.
-ADDING = 1.25
+# Elements of columns that are copied and multiplied at a time.
+BLOCK = 1 << 18
+# Elements of a kernel, and places, from which on transforms are quicker: measured from 1 to 8 channels, along one dim and two.
+LONG, MANY = 128, 512
+# Columns are gathered, rather than added up, where they have no more than ADDING times the elements, and there are so many results.
+ADDING, SMALL = 1.25, 1 << 10
 
 
 # ----- Products of columns -----
@@ -74,15 +78,12 @@ def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, 
 
 def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     """Return the products of windows with kernels, (examples, channels, *count)."""
-    at_once = convolved_at_once(x, w, steps, count)
-    if at_once is not None:
-        return at_once
     shape, sizes, groups = w.shape, x.shape, steps.groups
     channels, kernel, examples, own = shape[0], shape[2:], sizes[0], sizes[1]
     matrix = w.flatten(1)
     result = x.new_empty((examples, channels, *count))          # sizes that do not fit into memory end here
     matrix = matrix if groups == 1 else matrix.reshape(groups, channels // groups, matrix.shape[1])
-    for block in _blocks(ways.block, examples, own, kernel, count) if result.numel() else ():
+    for block in _blocks(BLOCK, examples, own, kernel, count) if result.numel() else ():
         part = result[block.examples, :, block.rows]
         product = matrix @ _columns(x, block, groups, steps, kernel, count)
         part.copy_(product.reshape(channels, len(part), *part.shape[2:]).transpose(0, 1))
@@ -91,12 +92,10 @@ def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
 
 def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     """Return the sums of products of windows with results, (channels of y, channels of a group, *kernel)."""
-    result = kernels_at_once(x, y, steps, kernel)
-    if result is not None:
-        return result
+    result = None
     sizes, own, groups = y.shape, x.shape[1], steps.groups
     examples, channels, count = sizes[0], sizes[1], sizes[2:]
-    for block in _blocks(ways.block, examples, own, kernel, count) if y.numel() else ():
+    for block in _blocks(BLOCK, examples, own, kernel, count) if y.numel() else ():
         part = y[block.examples, :, block.rows]
         rows = part.transpose(0, 1).reshape(channels, -1)
         if groups > 1:
@@ -109,19 +108,13 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
 
 def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    if y.numel() >= ways.gathered and max(steps.stride) == 1 and (
-            w.shape[0] * prod(sizes) <= ADDING * steps.groups * w.shape[1] * prod(y.shape[2:])):
-        return _gathered(y, w, steps, sizes)
-    at_once = spread_at_once(y, w, steps, sizes)
-    if at_once is not None:
-        return at_once
     shape, groups = w.shape, steps.groups
     own, channels, kernel = shape[0], shape[1], shape[2:]
     examples, places = y.shape[0], y.shape[2:]
     matrix = w.reshape(groups, own // groups, channels * prod(kernel)).mT
     values = y.reshape(examples, groups, own // groups, prod(places))
     result = y.new_empty((examples, groups * channels, *sizes))
-    block = max(ways.block // max(groups * channels * prod(kernel) * prod(places), 1), 1)
+    block = max(BLOCK // max(groups * channels * prod(kernel) * prod(places), 1), 1)
     for n in range(0, examples, block):
         columns = (matrix @ values[n:n + block]).flatten(1, 2)
         result[n:n + block] = added_columns(columns, steps, kernel, places, sizes)
@@ -135,8 +128,11 @@ def _in_reverse(steps: Steps, kernel: tuple[int, ...]) -> Steps:
     return steps._replace(before=first)
 
 
-def _gathered(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
-    """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order."""
+def _gathered(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor | None:
+    """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order. None where
+    adding up is quicker."""
+    if max(steps.stride) > 1 or w.shape[0] * prod(sizes) > ADDING * steps.groups * w.shape[1] * prod(y.shape[2:]):
+        return None
     (own, channels, *_), kernel, groups = w.shape, w.shape[2:], steps.groups
     turned = w.flip(tuple(range(2, 2 + len(kernel))))
     if groups > 1:
@@ -144,7 +140,7 @@ def _gathered(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
         turned = turned.transpose(1, 2).reshape(groups * channels, own // groups, *kernel)
     else:
         turned = turned.transpose(0, 1)
-    return _convolved(y, turned, _in_reverse(steps, kernel), sizes)
+    return y._convolve(turned, _in_reverse(steps, kernel), sizes)
 
 
 # ----- Products of spectra -----
@@ -246,20 +242,32 @@ def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps:
 # Those that are not computed at once:
 def _convolved_else(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     result = _convolved_by_spectra(to_array(x), to_array(w), steps, count) if is_spectral(w.shape[2:], count, w) else None
-    return _convolved(x.detach(), w.detach(), steps, count) if result is None else computed(result)
+    return _convolved(x, w, steps, count) if result is None else computed(result)
 
 
 def _spread_else(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     result = _spread_by_spectra(to_array(y), to_array(w), steps, sizes) if is_spectral(w.shape[2:], y.shape[2:], w) else None
-    return _spread(y.detach(), w.detach(), steps, sizes) if result is None else computed(result)
+    return _spread(y, w, steps, sizes) if result is None else computed(result)
 
 
 def _kernels_else(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     result = _kernels_by_spectra(to_array(x), to_array(y), steps, kernel) if is_spectral(kernel, y.shape[2:], y) else None
-    return _kernels(x.detach(), y.detach(), steps, kernel) if result is None else computed(result)
+    return _kernels(x, y, steps, kernel) if result is None else computed(result)
 
 
-ways.convolve, ways.spread, ways.add = _convolved_else, _spread_else, _kernels_else
+OTHERWISE = {"convolve": _convolved_else, "gathered": _gathered, "spread_kernels": _spread_else, "sum_kernels": _kernels_else}
+
+
+def _otherwise(name: str, one: Tensor, other: Tensor, steps: Steps, sizes: Sizes) -> Tensor | None:
+    return OTHERWISE[name](one.detach(), other.detach(), steps, sizes)
+
+
+def choose_ways() -> None:
+    """Have the core compute convolutions by the limits above."""
+    set_ways(BLOCK, SMALL, LONG, MANY, _otherwise)
+
+
+choose_ways()
 
 
 @operator(compiled.convolve, dinput=lambda g, weight, steps, input_shape: g._spread_kernels(weight, steps, input_shape[2:]),

@@ -7,17 +7,19 @@ Half a spectrum stands for its conjugate other half, too: in the adjoint its inn
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.compute import transforms
+from cygrad._core.compute import matrices
+from cygrad._core.compute.matrices import Transform, set_planner
 from cygrad._core.graph.notes import fixed
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
-from cygrad._core.operands.arrays import computed
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data.creation import dtype_of_result, placed
 from cygrad.device import resolve_device
 from cygrad.operators._language.arguments import delivered, integers
@@ -38,6 +40,9 @@ OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 # ----- The library -----
+Planner = Callable[[str, tuple[int, ...], tuple[int, ...], str, "DType", "int | None"], Any]
+
+
 def set_fft_library(name: str, *, workers: int = 1) -> None:
     """Compute transforms by "numpy" (the default), or by "scipy", which can use several threads (`workers`) for many or large ones.
 
@@ -47,15 +52,61 @@ def set_fft_library(name: str, *, workers: int = 1) -> None:
     >>> cygrad.config.set_fft_library("numpy")
     """
     if name == "numpy":
-        transforms.use_numpy()
+        set_planner(_by_loops if all(_loop(each, odd) is not None for each in FORMS for odd in (0, 1)) else by_functions(np.fft))
     elif name == "scipy":
         try:
             import scipy.fft
         except ImportError as error:
             raise ImportError('set_fft_library("scipy") needs SciPy: pip install "cygrad[special]"') from error
-        transforms.use_functions(scipy.fft, workers=index_argument(workers, "workers"))
+        set_planner(by_functions(scipy.fft, workers=index_argument(workers, "workers")))
     else:
         raise ValueError(f'set_fft_library() takes "numpy" or "scipy", not {name!r}')
+
+
+def by_functions(module: Any, **keywords: int) -> Planner:
+    """Return the planner of a module's functions: the one for one dim, which is quicker, or the one for several, whose name ends in n."""
+    def plan(name: str, shape: tuple[int, ...], dim: tuple[int, ...], norm: str, dtype: DType, size: int | None) -> Callable[[Any], Tensor]:
+        if len(dim) == 1:
+            return lambda x: computed(getattr(module, name)(to_array(x), size, dim[0], norm, **keywords))
+        sizes = None if size is None else [*(shape[d] for d in dim[:-1]), size]
+        return lambda x: computed(getattr(module, f"{name}n")(to_array(x), sizes, dim, norm, **keywords))
+
+    return plan
+
+
+# The loops of NumPy's functions are not public: where they are not of this form, the functions are called. Of an odd number of
+# real numbers it is another one.
+FORMS = {"fft": ("fft", "fft"), "ifft": ("ifft", "ifft"), "irfft": ("irfft", "irfft"), "rfft": ("rfft_n_even", "rfft_n_odd")}
+
+
+def _loop(name: str, odd: int) -> Any:
+    ufunc = getattr(getattr(np.fft, "_pocketfft_umath", None), FORMS[name][odd], None)
+    return ufunc if isinstance(ufunc, np.ufunc) and (ufunc.nin, ufunc.nout) == (2, 1) and ufunc.signature else None
+
+
+def _along_one(name: str, count: int, dim: int, norm: str, dtype: DType) -> Transform:
+    """Return the transform of `count` numbers along a dim; of half a spectrum, to so many."""
+    if count < 1:
+        raise RuntimeError(f"a transform takes at least 1 number, not {count}")
+    norm, real = OPPOSITE[norm] if name in ("ifft", "irfft") else norm, dtype.to_real().name
+    divisor: Any = {"backward": 1, "forward": count, "ortho": np.sqrt(count, dtype=real)}[norm]
+    factor = fixed(computed(np.asarray(np.reciprocal(divisor, dtype=real))))
+    return Transform(_loop(name, count % 2), dtype, factor, dim, count // 2 + 1 if name == "rfft" else count)
+
+
+@lru_cache(256)
+def _by_loops(name: str, shape: tuple[int, ...], dim: tuple[int, ...], norm: str, dtype: DType, size: int | None) -> tuple[Transform, ...]:
+    """Return transforms by NumPy's loops in the order of its functions: with half a spectrum it is the first, or the last one."""
+    if not dim or not all(0 <= d < len(shape) for d in dim):
+        raise IndexError(f"there are no transforms of {len(shape)} dims along {dim}")
+    if not dtype.is_differentiable or dtype.loops is not dtype:
+        raise RuntimeError(f"{name} takes no {dtype}")
+    *others, last = dim
+    full = "ifft" if name in ("ifft", "irfft") else "fft"
+    whole = dtype.to_complex()
+    ends = _along_one(name, shape[last] if size is None else size, last, norm, dtype if name == "rfft" else whole)
+    inner = [_along_one(full, shape[d], d, norm, whole) for d in others]
+    return (*inner, ends) if name == "irfft" else (ends, *reversed(inner))
 
 
 set_fft_library("numpy")
@@ -78,19 +129,19 @@ def _weighted(spectrum: Tensor, dim: int, size: int, inner: float) -> Tensor:
     return spectrum * _weights(size, inner, spectrum.dtype, spectrum.ndim - 1 - dim)
 
 
-@operator(transforms.fft_c2c, tangent=linear, batch=shifted("dim"), node="FftC2C",
+@operator(matrices.fft_c2c, tangent=linear, batch=shifted("dim"), node="FftC2C",
           dinput=lambda g, input_dtype, dim, norm, forward: g._fft_c2c(dim, OPPOSITE[norm], not forward)._convert(input_dtype))
 def _fft_c2c(input: Tensor, dim: tuple[int, ...], norm: str, forward: bool) -> Tensor:
     """Transform numbers, real ones too, to complex numbers: by exp(-2 pi i jk / n) forward, by exp(2 pi i jk / n) backward."""
 
 
-@operator(transforms.fft_r2c, tangent=linear, batch=shifted("dim"), node="FftR2C",
+@operator(matrices.fft_r2c, tangent=linear, batch=shifted("dim"), node="FftR2C",
           dinput=lambda g, dim, norm, size: _weighted(g, dim[-1], size, 0.5)._fft_c2r(dim, OPPOSITE[norm], size))
 def _fft_r2c(input: Tensor, dim: tuple[int, ...], norm: str) -> Tensor:
     """Transform real numbers forward, to the first half of their spectrum along the last of the dims."""
 
 
-@operator(transforms.fft_c2r, tangent=linear, batch=shifted("dim"), node="FftC2R",
+@operator(matrices.fft_c2r, tangent=linear, batch=shifted("dim"), node="FftC2R",
           dinput=lambda g, input_dtype, dim, norm, last_dim_size: _weighted(
               g._fft_r2c(dim, OPPOSITE[norm]), dim[-1], last_dim_size, 2.0)._convert(input_dtype))
 def _fft_c2r(input: Tensor, dim: tuple[int, ...], norm: str, last_dim_size: int) -> Tensor:

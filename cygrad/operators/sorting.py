@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from cygrad._core.compute.places import elements_at
-from cygrad._core.compute.ranking import fits_ranking, ranked
+from cygrad._core.compute.places import elements_at, fits_ranking, ranked
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name

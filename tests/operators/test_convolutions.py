@@ -1,5 +1,6 @@
 """Convolutions against their definition, their transposes as adjoints, in blocks and in every layout; and arguments that do not fit."""
 
+import contextlib
 import itertools
 import math
 
@@ -7,7 +8,6 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._core.compute.convolution import ways
 from cygrad.operators import convolutions
 from samples import LAYOUTS, array_of
 
@@ -49,6 +49,14 @@ def numbers(shape, dtype, seed=0):
     return (array + 1j * stream.integers(-8, 9, shape) if dtype.startswith("complex") else array).astype(dtype)
 
 
+@contextlib.contextmanager
+def other_ways():
+    """Return to the usual ways at the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+    convolutions.choose_ways()
+
+
 @pytest.mark.cases("dims, stride, padding, dilation, groups, shape, kernels", cases)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "uint8"])
 def test_values_by_the_definition(dtype, dims, stride, padding, dilation, groups, shape, kernels):
@@ -66,10 +74,11 @@ def test_transposes_are_adjoints_in_blocks_of_any_size(block, adding, dims, stri
     """<conv(x, w), y> is <x, transpose(y, w)> and <w, gradient of the weight>, and convolution is the same in every block."""
     x, w = cg.tensor(numbers(shape, "float64")).requires_grad_(), cg.tensor(numbers(kernels, "float64", 1)).requires_grad_()
     convolve, transpose = FORMS[dims]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ways, "block", block)
+    with other_ways() as patch:
+        patch.setattr(convolutions, "BLOCK", block)
         patch.setattr(convolutions, "ADDING", adding)
-        patch.setattr(ways, "gathered", 0)
+        patch.setattr(convolutions, "SMALL", 0)
+        convolutions.choose_ways()
         result = convolve(x, w, None, stride, padding, dilation, groups)
         np.testing.assert_array_equal(array_of(result), defined(array_of(x), array_of(w), stride, padding, dilation, groups))
         y = cg.tensor(numbers(result.shape, "float64", 3))
@@ -92,9 +101,10 @@ def test_products_of_spectra_are_the_same(dtype, dims, stride, padding, dilation
     results = []
     for limit in (1, 1 << 40):
         x, w = (cg.tensor(numbers(each, dtype, seed)).requires_grad_() for seed, each in enumerate((shape, kernels)))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ways, "kernel", limit)
-            patch.setattr(ways, "places", 1)
+        with other_ways() as patch:
+            patch.setattr(convolutions, "LONG", limit)
+            patch.setattr(convolutions, "MANY", 1)
+            convolutions.choose_ways()
             result = FORMS[dims][0](x, w, None, stride, padding, dilation, groups)
             y = cg.tensor(numbers(result.shape, dtype, 3))
             results.append([result, *cg.autograd.grad(result, (x, w), y)])

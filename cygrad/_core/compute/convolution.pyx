@@ -2,7 +2,6 @@
 
 Where there are groups, many elements or long kernels, functions of `cygrad.operators.convolutions` compute them.
 """
-cimport cython
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.patches cimport sum_columns, window_columns
@@ -19,25 +18,20 @@ cdef RuleOp SPREAD_KERNELS = rule_op("spread_kernels", ("steps", "input_shape", 
 cdef RuleOp SUM_KERNELS = rule_op("sum_kernels", ("steps", "input_shape", "other_shape"))
 
 
-@cython.final
-cdef class Ways:
-    """Which convolutions are computed in which way, and the functions for those that are not computed at once."""
-    cdef public intptr_t block              # elements of columns that are copied and multiplied at a time
-    cdef public intptr_t kernel, places     # elements of a kernel, and places, from which on transforms are quicker
-    cdef public intptr_t gathered           # elements of results from which on their columns are gathered, if that is quicker
-    cdef public object convolve, spread, add
-
-    def __cinit__(self):
-        # Transforms: measured from 1 to 8 channels, along one dim and two.
-        self.block, self.kernel, self.places, self.gathered = 1 << 18, 128, 512, 1 << 10
+cdef object otherwise = None    # computes results that are not computed at once: (the rule's name, both operands, steps, sizes)
+cdef intptr_t block = 0         # elements of columns up to which all are copied and multiplied at once
+cdef intptr_t gathered = 0      # elements of results from which on columns may be gathered in place of being added up
+cdef double long_kernel = 0, many_places = 0        # from which on kernels are multiplied in the frequency domain
 
 
-ways = Ways()
-cdef Ways WAYS = ways
+def set_ways(intptr_t most_at_once, intptr_t large_results, double large_kernel, double large_count, function):
+    """Set which convolutions are computed in which way, and the function for those that are not computed at once."""
+    global block, gathered, long_kernel, many_places, otherwise
+    block, gathered, long_kernel, many_places, otherwise = most_at_once, large_results, large_kernel, large_count, function
 
 
 cdef bint takes_spectra(tuple kernel, tuple count, TensorImpl x):
-    return cg_is_differentiable[x.dtype_nr] and elements(kernel) >= WAYS.kernel and elements(count) >= WAYS.places
+    return cg_is_differentiable[x.dtype_nr] and elements(kernel) >= long_kernel and elements(count) >= many_places
 
 
 def is_spectral(kernel, count, TensorImpl x not None):
@@ -69,12 +63,12 @@ cdef TensorImpl laid_out(TensorImpl x, intptr_t first, intptr_t second, tuple be
     return view_of(x, 0, 2 + <int>len(behind), sizes, NULL)
 
 
-def convolved_at_once(TensorImpl x not None, TensorImpl w not None, steps, tuple count not None):
+cdef TensorImpl convolved_at_once(TensorImpl x, TensorImpl w, object steps, tuple count):
     """Return the products of windows with kernels, (examples, channels, *count); None: there are groups, or too many elements."""
     cdef tuple kernel = sizes_behind(w)
     cdef intptr_t examples = x.sizes[0], channels = w.sizes[0], inner = <intptr_t>(w.sizes[1] * elements(kernel))
     cdef TensorImpl result
-    if steps.groups != 1 or <double>examples * inner * elements(count) > WAYS.block:
+    if steps.groups != 1 or <double>examples * inner * elements(count) > block:
         return None
     result = product(laid_out(dense(w, w.dtype_nr), channels, inner), window_columns(x, steps, kernel, count, True))
     if examples == 1:
@@ -82,24 +76,24 @@ def convolved_at_once(TensorImpl x not None, TensorImpl w not None, steps, tuple
     return dense(exchanged(laid_out(result, channels, examples, count), 0, 1), result.dtype_nr)
 
 
-def kernels_at_once(TensorImpl x not None, TensorImpl y not None, steps, tuple kernel not None):
+cdef TensorImpl kernels_at_once(TensorImpl x, TensorImpl y, object steps, tuple kernel):
     """Return the sums of products of windows with results, (channels of y, channels of x, *kernel); None likewise."""
     cdef tuple count = sizes_behind(y)
     cdef intptr_t examples = y.sizes[0], channels = y.sizes[1], places = <intptr_t>elements(count)
     cdef TensorImpl rows = y if examples == 1 else exchanged(y, 0, 1)
-    if steps.groups != 1 or not y.count or <double>examples * x.sizes[1] * elements(kernel) * places > WAYS.block:
+    if steps.groups != 1 or not y.count or <double>examples * x.sizes[1] * elements(kernel) * places > block:
         return None
     rows = laid_out(dense(rows, rows.dtype_nr), channels, examples * places)
     return laid_out(product(rows, exchanged(window_columns(x, steps, kernel, count, True), 0, 1)), channels, x.sizes[1], kernel)
 
 
-def spread_at_once(TensorImpl y not None, TensorImpl w not None, steps, tuple sizes not None):
+cdef TensorImpl spread_at_once(TensorImpl y, TensorImpl w, object steps, tuple sizes):
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes); None likewise."""
     cdef tuple kernel = sizes_behind(w), count = sizes_behind(y)
     cdef intptr_t examples = y.sizes[0], own = w.sizes[0], inner = <intptr_t>(w.sizes[1] * elements(kernel))
     cdef intptr_t places = <intptr_t>elements(count)
     cdef TensorImpl matrix, values
-    if steps.groups != 1 or <double>examples * inner * places > WAYS.block:
+    if steps.groups != 1 or <double>examples * inner * places > block:
         return None
     matrix = exchanged(laid_out(dense(w, w.dtype_nr), own, inner), 0, 1)
     values = laid_out(dense(y, y.dtype_nr), examples, own, (places,))
@@ -107,7 +101,11 @@ def spread_at_once(TensorImpl y not None, TensorImpl w not None, steps, tuple si
 
 
 # ----- Three operators, which are recorded -----
-cdef TensorImpl recorded_pair(RuleOp op, TensorImpl one, TensorImpl other, TensorImpl result, object steps):
+cdef TensorImpl recorded_pair(RuleOp op, TensorImpl one, TensorImpl other, object steps, tuple sizes, TensorImpl at_once):
+    """Return a result recorded, which is computed otherwise where it was not computed at once."""
+    cdef TensorImpl result = at_once
+    if result is None:
+        result = otherwise(op.name, one, other, steps, sizes)
     stand_alone_unless_shared((one, other), result)
     if needs_node(one, other):
         record(op, one, other, result, (steps, sizes_tuple(one.ndim, one.sizes), sizes_tuple(other.ndim, other.sizes)))
@@ -119,19 +117,18 @@ def convolve(TensorImpl input not None, TensorImpl weight not None, steps, tuple
     cdef TensorImpl result = None
     if not takes_spectra(sizes_behind(weight), count, weight):
         result = convolved_at_once(input, weight, steps, count)
-    if result is None:
-        result = WAYS.convolve(input, weight, steps, count)
-    return recorded_pair(CONVOLVE, input, weight, result, steps)
+    return recorded_pair(CONVOLVE, input, weight, steps, count, result)
 
 
 def spread_kernels(TensorImpl input not None, TensorImpl weight not None, steps, tuple sizes not None):
     """Transpose of `convolve` by its input: from results to a tensor of sizes."""
     cdef TensorImpl result = None
-    if input.count < WAYS.gathered and not takes_spectra(sizes_behind(weight), sizes_behind(input), weight):
-        result = spread_at_once(input, weight, steps, sizes)
-    if result is None:
-        result = WAYS.spread(input, weight, steps, sizes)
-    return recorded_pair(SPREAD_KERNELS, input, weight, result, steps)
+    if not takes_spectra(sizes_behind(weight), sizes_behind(input), weight):
+        if input.count >= gathered:
+            result = otherwise("gathered", input, weight, steps, sizes)
+        if result is None:
+            result = spread_at_once(input, weight, steps, sizes)
+    return recorded_pair(SPREAD_KERNELS, input, weight, steps, sizes, result)
 
 
 def sum_kernels(TensorImpl input not None, TensorImpl other not None, steps, tuple kernel not None):
@@ -139,6 +136,4 @@ def sum_kernels(TensorImpl input not None, TensorImpl other not None, steps, tup
     cdef TensorImpl result = None
     if not takes_spectra(kernel, sizes_behind(other), other):
         result = kernels_at_once(input, other, steps, kernel)
-    if result is None:
-        result = WAYS.add(input, other, steps, kernel)
-    return recorded_pair(SUM_KERNELS, input, other, result, steps)
+    return recorded_pair(SUM_KERNELS, input, other, steps, kernel, result)

@@ -1,5 +1,6 @@
 # cython: cdivision=True
-"""Loops over matrices as functions of tensors (see matrices.pxd for the contract)."""
+"""Loops over matrices and vectors as functions of tensors (see matrices.pxd for the contract)."""
+cimport cython
 cimport numpy
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -7,12 +8,15 @@ from libc.limits cimport INT_MAX
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
+from cygrad._core.compute.places cimport dense
 from cygrad._core.graph.launches cimport Traits, add_input, add_output, begin_launch, run_decision, run_launch
-from cygrad._core.graph.tensor cimport TensorImpl, empty_strided
-from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.graph.rules cimport RuleOp, needs_node, record, rule_op
+from cygrad._core.graph.tensor cimport TensorImpl, empty, empty_strided
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport DType, dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
-from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
-                                                  cg_itemsize, cg_loops_of, cg_real)
+from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_complex, cg_is_complex,
+                                                  cg_is_differentiable, cg_itemsize, cg_loops_of, cg_real)
 from cygrad._kernels.matrices.loops cimport BLAS_THREADS, matrix_kernel_of, matrix_kernel, matrix_loop, note_blas
 
 import re
@@ -22,6 +26,13 @@ import numpy
 from cygrad._core.memory.storage import dtype_by_name
 
 numpy.import_umath()
+
+cdef RuleOp FFT_C2C = rule_op("fft_c2c", ("input_dtype", "dim", "norm", "forward"))
+cdef RuleOp FFT_R2C = rule_op("fft_r2c", ("dim", "norm", "size"))
+cdef RuleOp FFT_C2R = rule_op("fft_c2r", ("input_dtype", "dim", "norm", "last_dim_size"))
+
+cdef enum:
+    WORK = 8            # multiplications by element of a vector that is transformed
 
 cdef extern from "numpy/ufuncobject.h":
     # Declared here since NumPy 2.5's own declaration has no `types`: Cython would read Python's attribute of that name.
@@ -382,3 +393,94 @@ cdef class MatrixLoop:
         if type(results) is tuple:
             return tuple([tensor_of_array(numpy.ascontiguousarray(result)) for result in results])
         return tensor_of_array(numpy.asarray(results))
+
+
+# ----- Fourier transforms, by NumPy's loops over vectors -----
+# NumPy's functions take longer to read their arguments than a small transform takes. Transforms are planned once for a shape.
+cdef object planned = None      # the transforms of an operator, or a function that computes all of them
+
+
+def set_planner(function):
+    """Set the function that plans: (name, shape, dims, norm, dtype, size of the result along the last dim or None)."""
+    global planned
+    planned = function
+
+
+@cython.final
+cdef class Transform:
+    """A transform along a dim, to a size: the loop of NumPy's ufunc for a dtype, and the factor that it takes."""
+    cdef matrix_loop loop
+    cdef void* data             # of the loop
+    cdef TensorImpl factor
+    cdef intptr_t size
+    cdef int dim, source, target    # dtypes
+
+    def __cinit__(self, ufunc, DType dtype not None, TensorImpl factor not None, int dim, intptr_t size):
+        cdef int types[3]
+        if not isinstance(ufunc, numpy.ufunc) or not numpy_loop(ufunc, dtype.number, &self.loop, &self.data, types):
+            raise RuntimeError(f"{ufunc!r} takes no {dtype.name}")
+        self.factor, self.dim, self.size, self.source, self.target = factor, dim, size, dtype.number, types[2]
+
+    cdef TensorImpl apply(self, TensorImpl x):
+        """Transform the vectors along the dim; the result is row-major."""
+        cdef TensorImpl result
+        cdef Call call
+        cdef Launch launch
+        cdef intptr_t shape[MAX_DIMS]
+        cdef int d, before = cg_itemsize[self.source], after = cg_itemsize[self.target]
+        memcpy(shape, x.sizes, x.ndim * sizeof(intptr_t))
+        shape[self.dim] = self.size
+        result = empty(self.target, x.ndim, shape)
+        if not result.count:
+            return result
+        call.arguments, call.batch = 3, 0
+        for d in range(x.ndim):
+            if d != self.dim:
+                call.shape[call.batch], call.steps[0][call.batch] = shape[d], x.strides[d] * before
+                call.steps[1][call.batch], call.steps[2][call.batch] = 0, result.strides[d] * after
+                call.batch += 1
+        call.dims[1], call.dims[2] = x.sizes[self.dim], self.size
+        call.strides[3], call.strides[4] = x.strides[self.dim] * before, result.strides[self.dim] * after
+        begin_matrices(&launch, &call, self.loop, self.data)
+        add_input(&launch, x)
+        add_input(&launch, self.factor)
+        add_output(&launch, result)
+        run_launch(&launch, WORK * max(x.count, result.count) >= RELEASE_GIL)
+        check_memory()
+        return result
+
+
+cdef TensorImpl transformed(RuleOp op, str name, TensorImpl x, tuple dim, str norm, object size):
+    """Compute the transforms that are planned for a shape, and record them; the planner has checked the dims."""
+    cdef TensorImpl result = x
+    cdef tuple params
+    plan = planned(name, sizes_tuple(x.ndim, x.sizes), dim, norm, dtypes[x.dtype_nr], size)
+    if type(plan) is not tuple:
+        result = plan(x)
+    else:
+        if op is not FFT_R2C and not cg_is_complex[x.dtype_nr]:
+            result = dense(x, cg_complex[x.dtype_nr])
+        for transform in <tuple>plan:
+            result = (<Transform>transform).apply(result)
+    if needs_node(x, None):
+        if op is FFT_R2C:
+            params = (dim, norm, x.sizes[<int>dim[len(dim) - 1]])
+        else:
+            params = (dtypes[x.dtype_nr], dim, norm, name == "fft" if op is FFT_C2C else size)
+        record(op, x, None, result, params)
+    return result
+
+
+def fft_c2c(TensorImpl input not None, tuple dim not None, str norm not None, bint forward):
+    """Transform numbers, real ones too, to complex numbers: by exp(-2 pi i jk / n) forward, by exp(2 pi i jk / n) backward."""
+    return transformed(FFT_C2C, "fft" if forward else "ifft", input, dim, norm, None)
+
+
+def fft_r2c(TensorImpl input not None, tuple dim not None, str norm not None):
+    """Transform real numbers forward, to the first half of their spectrum along the last of the dims."""
+    return transformed(FFT_R2C, "rfft", input, dim, norm, None)
+
+
+def fft_c2r(TensorImpl input not None, tuple dim not None, str norm not None, last_dim_size):
+    """Transform the first half of a Hermitian spectrum backward, to real numbers, `last_dim_size` along the last of the dims."""
+    return transformed(FFT_C2R, "irfft", input, dim, norm, last_dim_size)

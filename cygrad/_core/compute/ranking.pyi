@@ -1,6 +1,0 @@
-"""Types of the compiled module."""
-
-from cygrad.tensor import Tensor
-
-def fits_ranking(input: Tensor, dim: int) -> bool: ...
-def ranked(input: Tensor, dim: int, descending: bool, first: int) -> Tensor: ...

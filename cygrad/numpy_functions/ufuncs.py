@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cygrad._core.compute.dispatch import ops
 from cygrad._core.compute.products import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
 from cygrad.data.creation import tensor
@@ -61,6 +62,8 @@ def operator_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
     name = _NAMES.get(ufunc)
     if name is None and getattr(np, ufunc.__name__, None) is ufunc and find(ufunc.__name__) is not None:
         name = ufunc.__name__       # operators that are no rows of elementwise functions are declared by NumPy's name
+    if name in ops and name not in modules_of(registry.FUNCTIONS):
+        return ops[name]        # which takes a number beside a tensor, as NumPy does
     if name is not None:
         return getattr(tensor_class(), name)
     return ROWS.get(ufunc) or _special(ufunc)

@@ -24,9 +24,9 @@ INT64 = dtype_by_name["int64"]
 # ----- Integrals, by the trapezoidal rule -----
 @rounded_once
 def _integral(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Tensor:
-    """Return the sum of the areas below the lines between samples, or all sums up to one, along the last dim."""
+    """Return the sum of the areas below the lines between samples, or all sums up to one."""
     areas = _areas(y, x, dx, dim, function)
-    return areas.sum(-1) if function is trapezoid else areas.cumsum(-1)
+    return areas.sum(dim) if function is trapezoid else areas.cumsum(dim)
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -35,7 +35,7 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Tensor:
-    """Return the areas, which lie along the last dim of the result."""
+    """Return the areas, of which there is one less than samples along the dim."""
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if y.dtype.kind == "b" or x is not None and x.dtype.kind == "b":
@@ -43,14 +43,16 @@ def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, function: Any) -> Ten
     if x is not None and dx is not None:
         raise TypeError(f"{function.name}() takes x, the positions of samples, or dx, their distance, not both")
     d = normalized_dim(dim, y.ndim)
-    samples = _wide(y).movedim(d, -1)
-    means = (samples[..., 1:] + samples[..., :-1]) / 2
+    samples, in_front = _wide(y), (slice(None),) * d
+    means = (samples[(*in_front, slice(1, None))] + samples[(*in_front, slice(None, -1))]) / 2
     if x is None:
         return means if dx is None else means * dx
     if not x.ndim or x.ndim == 1 and len(x) != y.shape[d]:
         raise RuntimeError(f"{function.name}: There must be one `x` value for each sample point")
-    positions = x if x.ndim == 1 else x[(None,) * (y.ndim - x.ndim)].movedim(d, -1)
-    return _wide(positions).diff() * means
+    positions = _wide(x)
+    if x.ndim == 1:
+        return positions.diff()[(slice(None), *(None,) * (y.ndim - 1 - d))] * means
+    return positions[(None,) * (y.ndim - x.ndim)].diff(dim=d) * means
 
 
 @operator(method=False, aliases=("trapz",))
@@ -72,7 +74,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     >>> cygrad.cumulative_trapezoid(cygrad.tensor([1., 5., 10.]))
     tensor([ 3.0000, 10.5000])
     """
-    return _integral(y, x, dx, dim, cumulative_trapezoid).movedim(-1, normalized_dim(dim, y.ndim)).contiguous()
+    return _integral(y, x, dx, dim, cumulative_trapezoid)
 
 
 # ----- Derivatives, by differences -----

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cygrad._core.compute.convolution import convolved_at_once, kernels_at_once, spread_at_once
+from cygrad._core.compute import convolution as compiled
+from cygrad._core.compute.convolution import is_spectral, set_ways
 from cygrad._core.compute.patches import added_columns, columns_of
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_operand, integers
-from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.padding import constant_pad_nd
@@ -34,7 +35,6 @@ from cygrad.ops.refusals import NO_LOOP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cygrad._core.memory.storage import DType
     from cygrad.tensor import Tensor
     from cygrad.typing import Ints
 
@@ -44,8 +44,8 @@ Sizes = tuple[int, ...]
 BLOCK = 1 << 18
 # Elements of a kernel, and places, from which on transforms are quicker: measured from 1 to 8 channels, along one dim and two.
 LONG, MANY = 128, 512
-# Columns are gathered, rather than added up, where results have no more channels than FEWER times the input, and so many elements.
-FEWER, SMALL = 4, 1 << 10
+# Columns are gathered, rather than added up, where they have no more than ADDING times the elements, and there are so many results.
+ADDING, SMALL = 1.25, 1 << 10
 
 
 # ----- Products of columns -----
@@ -78,9 +78,6 @@ def _columns(x: Tensor, block: Block, groups: int, steps: Steps, kernel: Sizes, 
 
 def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
     """Return the products of windows with kernels, (examples, channels, *count)."""
-    at_once = convolved_at_once(x, w, steps, count, BLOCK)
-    if at_once is not None:
-        return at_once
     shape, sizes, groups = w.shape, x.shape, steps.groups
     channels, kernel, examples, own = shape[0], shape[2:], sizes[0], sizes[1]
     matrix = w.flatten(1)
@@ -95,9 +92,7 @@ def _convolved(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
 
 def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
     """Return the sums of products of windows with results, (channels of y, channels of a group, *kernel)."""
-    result = kernels_at_once(x, y, steps, kernel, BLOCK)
-    if result is not None:
-        return result
+    result = None
     sizes, own, groups = y.shape, x.shape[1], steps.groups
     examples, channels, count = sizes[0], sizes[1], sizes[2:]
     for block in _blocks(BLOCK, examples, own, kernel, count) if y.numel() else ():
@@ -113,11 +108,6 @@ def _kernels(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
 
 def _spread(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
     """Return the sums of kernels, times results, at the places of their windows, (examples, channels, *sizes)."""
-    if y.numel() >= SMALL and max(steps.stride) == 1 and w.shape[0] <= FEWER * steps.groups * w.shape[1]:
-        return _gathered(y, w, steps, sizes)
-    at_once = spread_at_once(y, w, steps, sizes, BLOCK)
-    if at_once is not None:
-        return at_once
     shape, groups = w.shape, steps.groups
     own, channels, kernel = shape[0], shape[1], shape[2:]
     examples, places = y.shape[0], y.shape[2:]
@@ -138,8 +128,11 @@ def _in_reverse(steps: Steps, kernel: tuple[int, ...]) -> Steps:
     return steps._replace(before=first)
 
 
-def _gathered(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
-    """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order."""
+def _gathered(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor | None:
+    """Return the same with stride 1, as a convolution: each place has a window of results, and the kernels in reverse order. None where
+    adding up is quicker."""
+    if max(steps.stride) > 1 or w.shape[0] * prod(sizes) > ADDING * steps.groups * w.shape[1] * prod(y.shape[2:]):
+        return None
     (own, channels, *_), kernel, groups = w.shape, w.shape[2:], steps.groups
     turned = w.flip(tuple(range(2, 2 + len(kernel))))
     if groups > 1:
@@ -147,7 +140,7 @@ def _gathered(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
         turned = turned.transpose(1, 2).reshape(groups * channels, own // groups, *kernel)
     else:
         turned = turned.transpose(0, 1)
-    return _convolved(y, turned, _in_reverse(steps, kernel), sizes)
+    return y._convolve(turned, _in_reverse(steps, kernel), sizes)
 
 
 # ----- Products of spectra -----
@@ -162,10 +155,6 @@ def _quick_size(size: int) -> int:
         if rest == 1:
             return size
         size += 1
-
-
-def _is_spectral(kernel: Sizes, count: Sizes, dtype: DType) -> bool:
-    return prod(kernel) >= LONG and prod(count) >= MANY and dtype.is_differentiable
 
 
 def _apart(array: np.ndarray, step: Sizes) -> np.ndarray:
@@ -250,40 +239,56 @@ def _kernels_of_examples(level: Any, operator: Any, x: Tensor, y: Tensor, steps:
     return level.leave(result.unflatten(0, (level.size, y.shape[1])))
 
 
-@operator(dinput=lambda g, weight, steps, input_shape: g._spread_kernels(weight, steps, input_shape[2:]),
+# Those that are not computed at once:
+def _convolved_else(x: Tensor, w: Tensor, steps: Steps, count: Sizes) -> Tensor:
+    result = _convolved_by_spectra(to_array(x), to_array(w), steps, count) if is_spectral(w.shape[2:], count, w) else None
+    return _convolved(x, w, steps, count) if result is None else computed(result)
+
+
+def _spread_else(y: Tensor, w: Tensor, steps: Steps, sizes: Sizes) -> Tensor:
+    result = _spread_by_spectra(to_array(y), to_array(w), steps, sizes) if is_spectral(w.shape[2:], y.shape[2:], w) else None
+    return _spread(y, w, steps, sizes) if result is None else computed(result)
+
+
+def _kernels_else(x: Tensor, y: Tensor, steps: Steps, kernel: Sizes) -> Tensor:
+    result = _kernels_by_spectra(to_array(x), to_array(y), steps, kernel) if is_spectral(kernel, y.shape[2:], y) else None
+    return _kernels(x, y, steps, kernel) if result is None else computed(result)
+
+
+OTHERWISE = {"convolve": _convolved_else, "gathered": _gathered, "spread_kernels": _spread_else, "sum_kernels": _kernels_else}
+
+
+def _otherwise(name: str, one: Tensor, other: Tensor, steps: Steps, sizes: Sizes) -> Tensor | None:
+    return OTHERWISE[name](one.detach(), other.detach(), steps, sizes)
+
+
+def choose_ways() -> None:
+    """Have the core compute convolutions by the limits above."""
+    set_ways(BLOCK, SMALL, LONG, MANY, _otherwise)
+
+
+choose_ways()
+
+
+@operator(compiled.convolve, dinput=lambda g, weight, steps, input_shape: g._spread_kernels(weight, steps, input_shape[2:]),
           dweight=lambda g, input, steps, weight_shape: input._sum_kernels(g, steps, weight_shape[2:]),
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _convolve(input: Tensor, weight: Tensor, steps: Steps, count: tuple[int, ...]) -> Tensor:
     """Convolve (examples, channels, *sizes) with kernels (channels of the result, channels of a group, *kernel) at so many places."""
-    result = None
-    if _is_spectral(weight.shape[2:], count, weight.dtype):
-        result = _convolved_by_spectra(to_array(input), to_array(weight), steps, count)
-    tensor = _convolved(input.detach(), weight.detach(), steps, count) if result is None else computed(result)
-    return recorded(_convolve, (input, weight), tensor, steps=steps)
 
 
-@operator(dinput=lambda g, weight, steps, input_shape: g._convolve(weight, steps, input_shape[2:]),
+@operator(compiled.spread_kernels, dinput=lambda g, weight, steps, input_shape: g._convolve(weight, steps, input_shape[2:]),
           dweight=lambda g, input, steps, weight_shape: g._sum_kernels(input, steps, weight_shape[2:]),
           tangent=bilinear, batch=_convolved_examples, node="ConvolutionBackward0")
 def _spread_kernels(input: Tensor, weight: Tensor, steps: Steps, sizes: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its input: from results to a tensor of sizes."""
-    result = None
-    if _is_spectral(weight.shape[2:], input.shape[2:], weight.dtype):
-        result = _spread_by_spectra(to_array(input), to_array(weight), steps, sizes)
-    tensor = _spread(input.detach(), weight.detach(), steps, sizes) if result is None else computed(result)
-    return recorded(_spread_kernels, (input, weight), tensor, steps=steps)
 
 
-@operator(dinput=lambda g, other, steps, input_shape: other._spread_kernels(g, steps, input_shape[2:]),
+@operator(compiled.sum_kernels, dinput=lambda g, other, steps, input_shape: other._spread_kernels(g, steps, input_shape[2:]),
           dother=lambda g, input, steps, other_shape: input._convolve(g, steps, other_shape[2:]),
           tangent=bilinear, batch=_kernels_of_examples, node="ConvolutionBackward0")
 def _sum_kernels(input: Tensor, other: Tensor, steps: Steps, kernel: tuple[int, ...]) -> Tensor:
     """Transpose of `_convolve` by its kernels: from an input and results to kernels."""
-    result = None
-    if _is_spectral(kernel, other.shape[2:], other.dtype):
-        result = _kernels_by_spectra(to_array(input), to_array(other), steps, kernel)
-    tensor = _kernels(input.detach(), other.detach(), steps, kernel) if result is None else computed(result)
-    return recorded(_sum_kernels, (input, other), tensor, steps=steps)
 
 
 # ----- Arguments -----

@@ -68,7 +68,7 @@ def _sums_of_differences(h: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
 def _pull(input: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
     """Return the sums over the second set of weights, the input, times x1 - x2, by the differences."""
     tensors: Sequence[Tensor] = (input.detach(), x1.detach(), x2.detach())
-    if not input.shape[:-2] == x1.shape[:-2] == x2.shape[:-2]:
+    if max(input.ndim, x1.ndim, x2.ndim) > 2 and not input.shape[:-2] == x1.shape[:-2] == x2.shape[:-2]:
         outer = np.broadcast_shapes(*[x.shape[:-2] for x in tensors])
         tensors = [x.expand(*outer, *x.shape[-2:]) for x in tensors]
     return recorded(_pull, (input, x1, x2), pulled_rows(*tensors))
@@ -86,7 +86,7 @@ def _euclidean_dist(x1: Tensor, x2: Tensor, by_products: bool) -> Tensor:
         result = computed(np.sqrt(squares, out=squares))
     else:
         a, b = x1.detach(), x2.detach()
-        if x1.shape[:-2] != x2.shape[:-2]:
+        if max(x1.ndim, x2.ndim) > 2 and x1.shape[:-2] != x2.shape[:-2]:
             outer = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
             a, b = (x.expand(*outer, *x.shape[-2:]) for x in (a, b))
         result = distances_by_differences(a, b.mT)

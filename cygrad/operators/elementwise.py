@@ -27,8 +27,10 @@ def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
     values = ", ".join(f"cygrad.tensor([{'True, False' if operand in row.masks else numbers}])" for operand in row.operands)
     gradients = "".join(f"    d({row.name})/d({argument}) = {row.partials[operand]}\n"
                         for operand, argument in zip(row.operands, arguments, strict=False) if operand in row.partials)
+    may_be_numbers = [argument for operand, argument in zip(row.operands, arguments, strict=False) if operand not in row.tensors]
+    kinds = "" if not may_be_numbers else " or numbers" if not row.tensors else f", or a number for `{may_be_numbers[0]}`,"
     lets = "".join(f" where {name} = {text}" for name, text in row.let.items())
-    return (f"{row.doc}\n\n    y = {row.y}{lets}\n{gradients}\nOperands are tensors or numbers and broadcast; `out` takes the result.\n\n"
+    return (f"{row.doc}\n\n    y = {row.y}{lets}\n{gradients}\nOperands are tensors{kinds} and broadcast; `out` takes the result.\n\n"
             f">>> import cygrad\n>>> cygrad.{row.name}({values}).shape\ncygrad.Size([2])\n")
 
 
@@ -53,7 +55,7 @@ def _general(op: Any) -> Callable[..., Any]:
     """Return the function of an operator with parameters or more than two operands."""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
-        return op(*arguments, **keywords)
+        return op.function(*arguments, **keywords)
 
     return function
 
@@ -131,7 +133,7 @@ def _move_to_namespaces() -> None:
 
 
 _from_rows()
-fill(functions=dict(functions))
+fill(functions=dispatch.ops)
 _move_to_namespaces()
 for _name in modules_of(registry.FUNCTIONS):     # operators that are more than a row load at first use
     functions.pop(_name, None)

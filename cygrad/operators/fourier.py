@@ -7,12 +7,14 @@ Half a spectrum stands for its conjugate other half, too: in the adjoint its inn
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.compute.matrices import MatrixLoop
+from cygrad._core.compute import matrices
+from cygrad._core.compute.matrices import Transform, set_planner
 from cygrad._core.graph.notes import fixed
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
@@ -22,7 +24,7 @@ from cygrad.data.creation import dtype_of_result, placed
 from cygrad.device import resolve_device
 from cygrad.operators._language.arguments import delivered, integers
 from cygrad.operators._language.batches import shifted
-from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import linear
 from cygrad.operators.joining import cat
 from cygrad.ops.dtypes import DTYPES, NUMBER
@@ -38,14 +40,7 @@ OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 # ----- The library -----
-class Library(NamedTuple):
-    """A module with NumPy's transforms, and the keywords that its functions take here."""
-
-    module: Any
-    keywords: dict[str, int]
-
-
-library = Library(np.fft, {})
+Planner = Callable[[str, tuple[int, ...], tuple[int, ...], str, "DType", "int | None"], Any]
 
 
 def set_fft_library(name: str, *, workers: int = 1) -> None:
@@ -56,87 +51,73 @@ def set_fft_library(name: str, *, workers: int = 1) -> None:
     >>> import cygrad
     >>> cygrad.config.set_fft_library("numpy")
     """
-    global library
     if name == "numpy":
-        library = Library(np.fft, {})
+        set_planner(_by_loops if all(_loop(each, odd) is not None for each in FORMS for odd in (0, 1)) else by_functions(np.fft))
     elif name == "scipy":
         try:
             import scipy.fft
         except ImportError as error:
             raise ImportError('set_fft_library("scipy") needs SciPy: pip install "cygrad[special]"') from error
-        library = Library(scipy.fft, {"workers": index_argument(workers, "workers")})
+        set_planner(by_functions(scipy.fft, workers=index_argument(workers, "workers")))
     else:
         raise ValueError(f'set_fft_library() takes "numpy" or "scipy", not {name!r}')
 
 
-# The loops of NumPy's functions, which take longer to read their arguments than a small transform takes. They are not public: where they
-# are not of this form, the functions are called.
-_module = getattr(np.fft, "_pocketfft_umath", None)
-_forms = {"fft": "fft", "ifft": "ifft", "irfft": "irfft", "rfft0": "rfft_n_even", "rfft1": "rfft_n_odd"}
-_ufuncs = {name: getattr(_module, form, None) for name, form in _forms.items()}
-HAS_LOOPS = all(isinstance(ufunc, np.ufunc) and (ufunc.nin, ufunc.nout) == (2, 1) and ufunc.signature for ufunc in _ufuncs.values())
-LOOPS = {name: MatrixLoop("(n),()->(m)", ufunc) for name, ufunc in _ufuncs.items()} if HAS_LOOPS else {}
+def by_functions(module: Any, **keywords: int) -> Planner:
+    """Return the planner of a module's functions: the one for one dim, which is quicker, or the one for several, whose name ends in n."""
+    def plan(name: str, shape: tuple[int, ...], dim: tuple[int, ...], norm: str, dtype: DType, size: int | None) -> Callable[[Any], Tensor]:
+        if len(dim) == 1:
+            return lambda x: computed(getattr(module, name)(to_array(x), size, dim[0], norm, **keywords))
+        sizes = None if size is None else [*(shape[d] for d in dim[:-1]), size]
+        return lambda x: computed(getattr(module, f"{name}n")(to_array(x), sizes, dim, norm, **keywords))
+
+    return plan
 
 
-class Plan(NamedTuple):
-    """A transform of one size: its loop, the factor that this takes, and the size of the result."""
+# The loops of NumPy's functions are not public: where they are not of this form, the functions are called. Of an odd number of
+# real numbers it is another one.
+FORMS = {"fft": ("fft", "fft"), "ifft": ("ifft", "ifft"), "irfft": ("irfft", "irfft"), "rfft": ("rfft_n_even", "rfft_n_odd")}
 
-    loop: MatrixLoop
-    factor: Tensor
-    size: int
+
+def _loop(name: str, odd: int) -> Any:
+    ufunc = getattr(getattr(np.fft, "_pocketfft_umath", None), FORMS[name][odd], None)
+    return ufunc if isinstance(ufunc, np.ufunc) and (ufunc.nin, ufunc.nout) == (2, 1) and ufunc.signature else None
+
+
+def _along_one(name: str, count: int, dim: int, norm: str, dtype: DType) -> Transform:
+    """Return the transform of `count` numbers along a dim; of half a spectrum, to so many."""
+    if count < 1:
+        raise RuntimeError(f"a transform takes at least 1 number, not {count}")
+    norm, real = OPPOSITE[norm] if name in ("ifft", "irfft") else norm, dtype.to_real().name
+    divisor: Any = {"backward": 1, "forward": count, "ortho": np.sqrt(count, dtype=real)}[norm]
+    factor = fixed(computed(np.asarray(np.reciprocal(divisor, dtype=real))))
+    return Transform(_loop(name, count % 2), dtype, factor, dim, count // 2 + 1 if name == "rfft" else count)
 
 
 @lru_cache(256)
-def _planned(name: str, count: int, norm: str, dtype: str) -> Plan:
-    """Return the plan of a transform of `count` numbers, by the dtype of real ones."""
-    if name in ("ifft", "irfft"):
-        norm = OPPOSITE[norm]
-    divisor: Any = {"backward": 1, "forward": count, "ortho": np.sqrt(count, dtype=dtype)}[norm]
-    loop = LOOPS[f"rfft{count % 2}" if name == "rfft" else name]
-    factor = fixed(computed(np.asarray(np.reciprocal(divisor, dtype=dtype))))
-    return Plan(loop, factor, count // 2 + 1 if name == "rfft" else count)
+def _by_loops(name: str, shape: tuple[int, ...], dim: tuple[int, ...], norm: str, dtype: DType, size: int | None) -> tuple[Transform, ...]:
+    """Return transforms by NumPy's loops in the order of its functions: with half a spectrum it is the first, or the last one."""
+    if not dim or not all(0 <= d < len(shape) for d in dim):
+        raise IndexError(f"there are no transforms of {len(shape)} dims along {dim}")
+    if not dtype.is_differentiable or dtype.loops is not dtype:
+        raise RuntimeError(f"{name} takes no {dtype}")
+    *others, last = dim
+    full = "ifft" if name in ("ifft", "irfft") else "fft"
+    whole = dtype.to_complex()
+    ends = _along_one(name, shape[last] if size is None else size, last, norm, dtype if name == "rfft" else whole)
+    inner = [_along_one(full, shape[d], d, norm, whole) for d in others]
+    return (*inner, ends) if name == "irfft" else (ends, *reversed(inner))
 
 
-def _by_loop(name: str, x: Tensor, dim: int, norm: str, size: int | None) -> Tensor:
-    """Compute a transform along a dim by NumPy's loop; `size` of the result, where half a spectrum leaves it open."""
-    dtype, last = x.dtype, x.ndim - 1
-    loop, factor, size = _planned(name, x.shape[dim] if size is None else size, norm, dtype.to_real().name)
-    if name != "rfft" and not dtype.is_complex:
-        x = x.detach().to(dtype.to_complex())
-    if dim == last:
-        return loop(x, factor, size=size)
-    return loop(x.detach().transpose(dim, last), factor, size=size).transpose(dim, last).contiguous()
+set_fft_library("numpy")
 
 
 # ----- The three transforms, along dims that are not negative -----
-def _transformed(name: str, x: Tensor, dim: tuple[int, ...], norm: str, size: int | None = None) -> Tensor:
-    """Compute a transform of the library by the name of its form for one dim, which is quicker; the one for several ends in n.
-
-    size: of the result along the last of the dims, where half a spectrum leaves it open.
-    """
-    module, keywords = library
-    if HAS_LOOPS and module is np.fft:
-        if name == "rfft":
-            x, dim = _by_loop(name, x, dim[-1], norm, None), dim[:-1]
-        elif name == "irfft":
-            for each in dim[:-1]:
-                x = _by_loop("ifft", x, each, norm, None)
-            return _by_loop(name, x, dim[-1], norm, size)
-        for each in reversed(dim):
-            x = _by_loop("fft" if name == "rfft" else name, x, each, norm, None)
-        return x
-    array = to_array(x)
-    if len(dim) == 1:
-        return computed(getattr(module, name)(array, size, dim[0], norm, **keywords))
-    sizes = None if size is None else [array.shape[d] for d in dim[:-1]] + [size]
-    return computed(getattr(module, f"{name}n")(array, sizes, dim, norm, **keywords))
-
-
 @lru_cache
-def _weights(size: int, inner: float, dtype: str, behind: int) -> Tensor:
+def _weights(size: int, inner: float, dtype: DType, behind: int) -> Tensor:
     """Return weights for half a spectrum of `size` elements along a dim with some dims behind it: 1 for frequencies that are their own
     conjugates, `inner` for the others."""
-    weights = np.full(size // 2 + 1, inner, dtype)
+    weights = np.full(size // 2 + 1, inner, dtype.name)
     weights[0] = 1
     if size % 2 == 0:
         weights[-1] = 1
@@ -145,36 +126,26 @@ def _weights(size: int, inner: float, dtype: str, behind: int) -> Tensor:
 
 def _weighted(spectrum: Tensor, dim: int, size: int, inner: float) -> Tensor:
     """Return half a spectrum, of `size` elements along a dim, with its inner frequencies times a factor."""
-    return spectrum * _weights(size, inner, spectrum.dtype.to_real().name, spectrum.ndim - 1 - dim)
+    return spectrum * _weights(size, inner, spectrum.dtype, spectrum.ndim - 1 - dim)
 
 
-def _in_kind(g: Tensor, dtype: DType) -> Tensor:
-    """Return a gradient, its real part for an input of real numbers."""
-    return g if dtype.is_complex else g.real
-
-
-@operator(dinput=lambda g, input_dtype, dim, norm, forward: _in_kind(g._fft_c2c(dim, OPPOSITE[norm], not forward), input_dtype),
-          tangent=linear, batch=shifted("dim"), node="FftC2C")
+@operator(matrices.fft_c2c, tangent=linear, batch=shifted("dim"), node="FftC2C",
+          dinput=lambda g, input_dtype, dim, norm, forward: g._fft_c2c(dim, OPPOSITE[norm], not forward)._convert(input_dtype))
 def _fft_c2c(input: Tensor, dim: tuple[int, ...], norm: str, forward: bool) -> Tensor:
     """Transform numbers, real ones too, to complex numbers: by exp(-2 pi i jk / n) forward, by exp(2 pi i jk / n) backward."""
-    return recorded(_fft_c2c, (input,), _transformed("fft" if forward else "ifft", input, dim, norm), dim=dim, norm=norm, forward=forward)
 
 
-@operator(dinput=lambda g, input_shape, dim, norm: _weighted(g, dim[-1], input_shape[dim[-1]], 0.5)._fft_c2r(
-              dim, OPPOSITE[norm], input_shape[dim[-1]]),
-          tangent=linear, batch=shifted("dim"), node="FftR2C")
+@operator(matrices.fft_r2c, tangent=linear, batch=shifted("dim"), node="FftR2C",
+          dinput=lambda g, dim, norm, size: _weighted(g, dim[-1], size, 0.5)._fft_c2r(dim, OPPOSITE[norm], size))
 def _fft_r2c(input: Tensor, dim: tuple[int, ...], norm: str) -> Tensor:
     """Transform real numbers forward, to the first half of their spectrum along the last of the dims."""
-    return recorded(_fft_r2c, (input,), _transformed("rfft", input, dim, norm), dim=dim, norm=norm)
 
 
-@operator(dinput=lambda g, input_dtype, dim, norm, last_dim_size: _in_kind(
-              _weighted(g._fft_r2c(dim, OPPOSITE[norm]), dim[-1], last_dim_size, 2.0), input_dtype),
-          tangent=linear, batch=shifted("dim"), node="FftC2R")
+@operator(matrices.fft_c2r, tangent=linear, batch=shifted("dim"), node="FftC2R",
+          dinput=lambda g, input_dtype, dim, norm, last_dim_size: _weighted(
+              g._fft_r2c(dim, OPPOSITE[norm]), dim[-1], last_dim_size, 2.0)._convert(input_dtype))
 def _fft_c2r(input: Tensor, dim: tuple[int, ...], norm: str, last_dim_size: int) -> Tensor:
     """Transform the first half of a Hermitian spectrum backward, to real numbers, `last_dim_size` along the last of the dims."""
-    return recorded(_fft_c2r, (input,), _transformed("irfft", input, dim, norm, last_dim_size), dim=dim, norm=norm,
-                    last_dim_size=last_dim_size)
 
 
 # ----- Arguments -----
@@ -267,7 +238,7 @@ def _to_real(operator: Any, x: Tensor, extent: _Extent, norm: str | None, hermit
     norm, x = _checked_norm(operator, norm), _checked_numbers(operator, x)
     dims, (*others, last) = extent
     size = _checked_size(2 * (x.shape[dims[-1]] - 1) if last is None else last)
-    x = _resized(x, (dims, (*others, size // 2 + 1)))
+    x = _resized(x, (dims, (*others, None if last is None else size // 2 + 1)))
     return x.conj()._fft_c2r(dims, OPPOSITE[norm], size) if hermitian else x._fft_c2r(dims, norm, size)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import add
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -123,25 +123,29 @@ def _sampled(input: Tensor, grid: Tensor, reading: Reading) -> Tensor:
 
 
 # ----- Operators -----
-def _check(input: Tensor, grid: Tensor, mode: str) -> None:
-    dims, shapes = input.ndim - 2, f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-    if grid.dtype != input.dtype:
+def _check_dtypes(input: Tensor, grid: Tensor) -> None:
+    if grid.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {DTYPES[NUMBER[input.dtype.name]].title} but found "
                            f"{DTYPES[NUMBER[grid.dtype.name]].title}: input and grid must have the same dtype")
-    if input.ndim < 3 or grid.ndim < 3:
-        raise RuntimeError(f"{grid_sampler.__name__}(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
-    if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"{grid_sampler.__name__}(): expected grid and input to have same batch size, but got {shapes}")
-    if grid.shape[-1] != dims:
-        raise RuntimeError(f"{grid_sampler.__name__}(): expected grid to have size {dims} in last dimension, but got grid with sizes "
-                           f"{list(grid.shape)}")
-    if 0 in input.shape[2:]:
-        raise RuntimeError(f"{grid_sampler.__name__}(): expected input to have non-empty spatial dimensions, but input has sizes "
-                           f"{list(input.shape)} with dimension {2 + list(input.shape[2:]).index(0)} being empty")
-    if input.ndim not in (4, 5) or input.ndim != grid.ndim:
-        raise RuntimeError(f"{grid_sampler.__name__}(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
+
+
+@lru_cache(256)
+def _check_sizes(images: tuple[int, ...], points: tuple[int, ...], mode: str) -> None:
+    """Refuse sizes of images and points that do not fit, in torch's order."""
+    name, dims, sizes = grid_sampler.__name__, len(images) - 2, f"input with sizes {list(images)} and grid with sizes {list(points)}"
+    if len(images) < 3 or len(points) < 3:
+        raise RuntimeError(f"{name}(): expected 4D or 5D input and grid with same number of dimensions, but got {sizes}")
+    if images[0] != points[0]:
+        raise RuntimeError(f"{name}(): expected grid and input to have same batch size, but got {sizes}")
+    if points[-1] != dims:
+        raise RuntimeError(f"{name}(): expected grid to have size {dims} in last dimension, but got grid with sizes {list(points)}")
+    if 0 in images[2:]:
+        raise RuntimeError(f"{name}(): expected input to have non-empty spatial dimensions, but input has sizes {list(images)} with "
+                           f"dimension {2 + images[2:].index(0)} being empty")
+    if len(images) not in (4, 5) or len(images) != len(points):
+        raise RuntimeError(f"{name}(): expected 4D or 5D input and grid with same number of dimensions, but got {sizes}")
     if mode == "bicubic" and dims != 2:
-        raise RuntimeError(f"{grid_sampler.__name__}(): bicubic interpolation only supports 4D input, but got {shapes}")
+        raise RuntimeError(f"{name}(): bicubic interpolation only supports 4D input, but got {sizes}")
 
 
 @operator(method=False, aliases=("grid_sampler_2d", "grid_sampler_3d"), refuses={"bic": NO_LOOP}, loop="grid_sampler_2d_cpu_kernel_impl")
@@ -157,7 +161,8 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
         if not 0 <= number <= 2:
             raise ValueError(f"{grid_sampler.__name__}(): expected {word} to be 0, 1 or 2, but got: {number}")
     checked_operand(grid_sampler, input)
-    _check(input, grid, MODES[mode])
+    _check_dtypes(input, grid)
+    _check_sizes(input.shape, grid.shape, MODES[mode])
     return _sampled(input, grid, Reading(mode, padding, align_corners, (0,) * (input.ndim - 2)))
 
 

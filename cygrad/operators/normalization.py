@@ -83,15 +83,11 @@ def _check_dtypes(input: Tensor, **others: Tensor | None) -> None:
                                f"{DTYPES[NUMBER[tensor.dtype.name]].title}")
 
 
-def _check_tensors(operator: Any, input: Tensor, shape: tuple[int, ...], check: Callable[..., None], expected: Any,
-                   **tensors: Tensor | None) -> None:
-    """Check tensors by `check(expected, ...)`, the input's dtype, and the tensors' dtypes; most have its dtype and this shape."""
-    like = are_like(input, shape, *tensors.values())
-    if not like:
-        check(expected, **tensors)
+def _check_tensors(operator: Any, input: Tensor, check: Callable[..., None], expected: Any, **tensors: Tensor | None) -> None:
+    """Check tensors that are not all of the input's dtype and a shape: by `check(expected, ...)`, the input's dtype, and theirs."""
+    check(expected, **tensors)
     checked_operand(operator, input)
-    if not like:
-        _check_dtypes(input, **tensors)
+    _check_dtypes(input, **tensors)
 
 
 def _check_elements(count: int, **tensors: Tensor | None) -> None:
@@ -122,7 +118,9 @@ def nn_functional_layer_norm(input: Tensor, normalized_shape: Sequence[int], wei
     tensor([[-1.0000,  1.0000]])
     """
     sizes = _check_shape(nn_functional_layer_norm, input, normalized_shape)
-    _check_tensors(nn_functional_layer_norm, input, sizes, _check_factors, sizes, weight=weight, bias=bias)
+    if not are_like(input, sizes, weight, bias):
+        _check_tensors(nn_functional_layer_norm, input, _check_factors, sizes, weight=weight, bias=bias)
+    checked_operand(nn_functional_layer_norm, input)
     x, factor, shift = in_loops(input, weight, bias)
     dims = tuple(range(input.ndim - len(sizes), input.ndim))
     return _scaled(x._standardized(eps, dims), factor, shift, input.dtype)
@@ -185,7 +183,9 @@ def nn_functional_group_norm(input: Tensor, num_groups: int, weight: Tensor | No
     size = channels // groups * math.prod(places)
     if samples * size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
-    _check_tensors(nn_functional_group_norm, input, (channels,), _check_channels, input, weight=weight, bias=bias)
+    if not are_like(input, (channels,), weight, bias):
+        _check_tensors(nn_functional_group_norm, input, _check_channels, input, weight=weight, bias=bias)
+    checked_operand(nn_functional_group_norm, input)
     x, factor, shift = in_loops(input, weight, bias)
     result = x.reshape(samples, groups, size)._standardized(eps, (2,)).reshape(input.shape)
     return _scaled(result, factor, shift, input.dtype, _along_channels(input))
@@ -208,8 +208,10 @@ def _normalized(operator: Any, input: Tensor, running_mean: Tensor | None, runni
                 bias: Tensor | None, dims: tuple[int, ...] | None, momentum: float, eps: float) -> Tensor:
     """Normalize by the input's own mean and variance over dims, which the running ones follow, or without dims by the running ones."""
     channels = input.shape[1] if input.ndim > 1 else 0
-    _check_tensors(operator, input, (channels,), _check_elements, channels, running_mean=running_mean, running_var=running_var,
-                   weight=weight, bias=bias)
+    if not are_like(input, (channels,), running_mean, running_var, weight, bias):
+        _check_tensors(operator, input, _check_elements, channels, running_mean=running_mean, running_var=running_var, weight=weight,
+                       bias=bias)
+    checked_operand(operator, input)
     if not input.numel():
         return input.clone()
     x, factor, shift, mean, variance = in_loops(input, weight, bias, running_mean, running_var)
@@ -347,7 +349,9 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     if input.numel() != samples * channels * places or tuple(input.shape[:2]) != (samples, channels):
         raise RuntimeError(f"Expected X.numel() == N * C * HxW to be true, but got a tensor of shape {list(input.shape)} and "
                            f"{samples} * {channels} * {places}")
-    _check_tensors(native_group_norm, input, (channels,), _check_channels, input, weight=weight, bias=bias)
+    if not are_like(input, (channels,), weight, bias):
+        _check_tensors(native_group_norm, input, _check_channels, input, weight=weight, bias=bias)
+    checked_operand(native_group_norm, input)
     x, factor, shift = in_loops(input, weight, bias)
     parts = x.reshape(samples, groups, channels // groups * places)
     mean, scale = _moments(parts, (2,), eps)

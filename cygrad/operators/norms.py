@@ -6,6 +6,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.compute.reductions import lie_between
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import resolve_dtype
 from cygrad.data.limits import finfo
@@ -40,7 +41,7 @@ def _normal_squares(dtype: DType) -> tuple[float, float]:
 def accurate_squares(squared: Tensor) -> Tensor | None:
     """Return which sums of squares are accurate; None if all of them are."""
     least, most = _normal_squares(squared.dtype)
-    if least <= squared.amin().item() and squared.amax().item() <= most:
+    if lie_between(squared, least, most):
         return None
     return (squared >= least) & (squared <= most)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from cygrad._core.compute.places import elements_at
+from cygrad._core.compute.places import elements_at, fits_ranking, ranked
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
@@ -43,10 +43,10 @@ def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray
         backwards = (*(slice(None),) * dim, slice(None, None, -1))
         return array.shape[dim] - 1 - _ranked(array[backwards], dim)[backwards]
     if not _is_long(array, dim) or array.itemsize < 4:      # of two bytes and less the stable sort is by digits
-        return np.argsort(array, dim, kind="stable")
+        return array.argsort(dim, kind="stable")
     # Where NumPy has vectors for it, its other sort takes a tenth of the time. Then the places of a run of equal elements are sorted.
     rows, length = np.moveaxis(array, dim, -1), array.shape[dim]
-    places = np.argsort(rows)
+    places = rows.argsort()
     result = _along(rows, places, -1)
     before = result[..., :-1]
     begins = (result[..., 1:] != before) & (before == before)    # NaN is last, and one run
@@ -92,10 +92,17 @@ def _leading(array: np.ndarray, dim: int, count: int, descending: bool) -> np.nd
     return _ranked(array, dim, descending)[*along, :count]
 
 
-def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, indices: np.ndarray, drop: bool,
+def _places(input: Tensor, dim: int, count: int, descending: bool) -> Tensor:
+    """Return the first places along a dim in the order of their elements."""
+    if fits_ranking(input, dim):
+        return ranked(input, dim, descending, count)
+    return computed(_leading(to_array(input), dim, count, descending))
+
+
+def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, indices: Tensor, drop: bool,
             out: Pair | None) -> ValuesAndIndices:
     """Return the elements at the places along a dim, and the places; `drop` the dim, which has one."""
-    full_indices = places = computed(indices if input.ndim else indices.reshape(()))
+    full_indices = places = indices if input.ndim else indices.reshape(())
     results = elements_at(input, dim, full_indices)
     if drop and input.ndim:
         results, places = results.squeeze(dim), places.squeeze(dim).clone()
@@ -121,7 +128,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     tensor([1, 2, 0])
     """
     d = normalized_dim(dim, checked_operand(sort, input).ndim)
-    return _chosen(sort, _sorted, input, d, _ranked(np.atleast_1d(to_array(input)), d, descending), False, out)
+    return _chosen(sort, _sorted, input, d, _places(input, d, input.shape[d] if input.ndim else 1, descending), False, out)
 
 
 @operator(tangent=constant, batch=shifted("dim"),
@@ -158,13 +165,12 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     tensor([3., 2.])
     """
     d = normalized_dim(dim, checked_operand(topk, input).ndim)
-    array = np.atleast_1d(to_array(input))
-    if not 0 <= k <= array.shape[d]:
-        raise RuntimeError(f"selected index k out of range: k is {k}, dimension {d} has size {array.shape[d]}")
-    places = _leading(array, d, k, largest)
+    size = input.shape[d] if input.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError(f"selected index k out of range: k is {k}, dimension {d} has size {size}")
     if not input.ndim and not k:
         raise RuntimeError("selected index k out of range: a 0-d tensor has one element, which k=0 leaves out")
-    return _chosen(topk, _top, input, d, places, False, out)
+    return _chosen(topk, _top, input, d, _places(input, d, k, largest), False, out)
 
 
 @operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"),
@@ -180,8 +186,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     array = np.atleast_1d(to_array(input))
     if not 1 <= k <= array.shape[d]:
         raise RuntimeError(f"{kthvalue.__name__}(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
-    places = _at_rank(array, d, k - 1)
-    return _chosen(kthvalue, _kth, input, d, places, not keepdim, out)
+    return _chosen(kthvalue, _kth, input, d, computed(_at_rank(array, d, k - 1)), not keepdim, out)
 
 
 # ----- Medians -----
@@ -202,7 +207,7 @@ def _middle_along(operator: Any, pair: type[ValuesAndIndices], input: Tensor, di
     array = np.atleast_1d(to_array(input))
     if not array.shape[d]:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-    return _chosen(operator, pair, input, d, _middle(array, d, name == "nanmedian"), not keepdim, out)
+    return _chosen(operator, pair, input, d, computed(_middle(array, d, name == "nanmedian")), not keepdim, out)
 
 
 def _middle_of_all(operator: Any, name: str, input: Tensor) -> Tensor:

@@ -58,9 +58,8 @@ def _window(values: Callable[[np.ndarray], np.ndarray], count: int, symmetric: b
 
 
 # ----- Arguments -----
-def _delivered(values: np.ndarray, dtype: Any, layout: Layout | None, device: Device, requires_grad: bool, name: str) -> Tensor:
+def _delivered(values: np.ndarray, dtype: Any, device: Device, requires_grad: bool) -> Tensor:
     resolve_device(device)
-    check_layout(name, layout)
     return finished(computed(values).to(dtype), requires_grad)
 
 
@@ -68,27 +67,29 @@ def _requested_dtype(dtype: DTypeLike | None) -> Any:
     return get_default_dtype() if dtype is None else resolve_dtype(dtype)
 
 
-def _points(operator: Any, M: int, dtype: DTypeLike | None) -> tuple[str, int, Any]:
-    """Return the name of a window, its number of points and its dtype, in the form of `signal.windows`.
+def _points(operator: Any, M: int, dtype: DTypeLike | None, layout: Layout | None) -> tuple[int, Any]:
+    """Return the number of points of a window and its dtype, in the form of `signal.windows`.
 
     Errors of sums of cosines speak of `general_cosine`, as in torch.
     """
     name, count, requested = public_name(operator.name).rpartition(".")[2], index_argument(M, "M"), _requested_dtype(dtype)
     if count < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={count}")
+    check_layout(name, layout, ValueError(f"{name} is implemented for strided tensors only, got: {layout}"))
     if requested not in SINGLE_AND_DOUBLE:
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {requested}")
-    return name, count, requested
+    return count, requested
 
 
-def _older(operator: Any, window_length: int, dtype: DTypeLike | None) -> tuple[str, int, Any]:
+def _older(operator: Any, window_length: int, dtype: DTypeLike | None, layout: Layout | None) -> tuple[int, Any]:
     """Return the same in the form of `*_window`."""
     name, count, requested = operator.name, index_argument(window_length, "window_length"), _requested_dtype(dtype)
     if count < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={count}")
+    check_layout(name, layout, RuntimeError(f"{name} is not implemented for sparse types, got: {layout}"))
     if not requested.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {requested}")
-    return name, count, requested
+    return count, requested
 
 
 # ----- signal.windows -----
@@ -101,8 +102,8 @@ def signal_windows_bartlett(M: int, *, sym: bool = True, dtype: DTypeLike | None
     >>> cygrad.signal.windows.bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    name, count, requested = _points(signal_windows_bartlett, M, dtype)
-    return _delivered(_window(_bartlett, count, sym), requested, layout, device, requires_grad, name)
+    count, requested = _points(signal_windows_bartlett, M, dtype, layout)
+    return _delivered(_window(_bartlett, count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -114,8 +115,8 @@ def signal_windows_blackman(M: int, *, sym: bool = True, dtype: DTypeLike | None
     >>> cygrad.signal.windows.blackman(5)
     tensor([-1.3878e-17,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.3878e-17])
     """
-    name, count, requested = _points(signal_windows_blackman, M, dtype)
-    return _delivered(_window(BLACKMAN, count, sym), requested, layout, device, requires_grad, name)
+    count, requested = _points(signal_windows_blackman, M, dtype, layout)
+    return _delivered(_window(BLACKMAN, count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -127,8 +128,8 @@ def signal_windows_hann(M: int, *, sym: bool = True, dtype: DTypeLike | None = N
     >>> cygrad.signal.windows.hann(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
-    return _delivered(_window(HANN, count, sym), requested, layout, device, requires_grad, name)
+    count, requested = _points(signal_windows_general_cosine, M, dtype, layout)
+    return _delivered(_window(HANN, count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -140,8 +141,8 @@ def signal_windows_hamming(M: int, *, sym: bool = True, dtype: DTypeLike | None 
     >>> cygrad.signal.windows.hamming(5)
     tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
-    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
-    return _delivered(_window(_cosines(0.54, 0.46), count, sym), requested, layout, device, requires_grad, name)
+    count, requested = _points(signal_windows_general_cosine, M, dtype, layout)
+    return _delivered(_window(_cosines(0.54, 0.46), count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -153,9 +154,8 @@ def signal_windows_nuttall(M: int, *, sym: bool = True, dtype: DTypeLike | None 
     >>> cygrad.signal.windows.nuttall(5)
     tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
     """
-    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
-    return _delivered(_window(_cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411), count, sym),
-                      requested, layout, device, requires_grad, name)
+    count, requested = _points(signal_windows_general_cosine, M, dtype, layout)
+    return _delivered(_window(_cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411), count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -168,8 +168,8 @@ def signal_windows_general_hamming(M: int, *, alpha: float = 0.54, sym: bool = T
     >>> cygrad.signal.windows.general_hamming(5, alpha=0.6)
     tensor([0.2000, 0.6000, 1.0000, 0.6000, 0.2000])
     """
-    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
-    return _delivered(_window(_cosines(alpha, 1 - alpha), count, sym), requested, layout, device, requires_grad, name)
+    count, requested = _points(signal_windows_general_cosine, M, dtype, layout)
+    return _delivered(_window(_cosines(alpha, 1 - alpha), count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -182,12 +182,12 @@ def signal_windows_general_cosine(M: int, *, a: Sequence[float], sym: bool = Tru
     >>> cygrad.signal.windows.general_cosine(5, a=[0.5, 0.5])
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    name, count, requested = _points(signal_windows_general_cosine, M, dtype)
+    count, requested = _points(signal_windows_general_cosine, M, dtype, layout)
     if not isinstance(a, (list, tuple)):
         raise TypeError(f"Coefficients must be a list/tuple, but argument 'a' is {type(a).__name__}")
     if not a:
         raise ValueError("Coefficients cannot be empty")
-    return _delivered(_window(_cosines(*a), count, sym), requested, layout, device, requires_grad, name)
+    return _delivered(_window(_cosines(*a), count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -199,9 +199,9 @@ def signal_windows_cosine(M: int, *, sym: bool = True, dtype: DTypeLike | None =
     >>> cygrad.signal.windows.cosine(3)
     tensor([0.5000, 1.0000, 0.5000])
     """
-    name, count, requested = _points(signal_windows_cosine, M, dtype)
+    count, requested = _points(signal_windows_cosine, M, dtype, layout)
     middles = (np.arange(count) + 0.5) / (_span(count, sym) + 1) if count > 1 else np.full(count, 0.5)
-    return _delivered(np.sin(np.pi * middles), requested, layout, device, requires_grad, name)
+    return _delivered(np.sin(np.pi * middles), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -213,11 +213,11 @@ def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype
     >>> cygrad.signal.windows.gaussian(5)
     tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
     """
-    name, count, requested = _points(signal_windows_gaussian, M, dtype)
+    count, requested = _points(signal_windows_gaussian, M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     deviations = (np.arange(count) - _span(count, sym) / 2) / std if count > 1 else np.zeros(count)
-    return _delivered(np.exp(-(deviations ** 2) / 2), requested, layout, device, requires_grad, name)
+    return _delivered(np.exp(-(deviations ** 2) / 2), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -229,10 +229,10 @@ def signal_windows_kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype
     >>> cygrad.signal.windows.kaiser(5, beta=3.)
     tensor([0.2049, 0.7269, 1.0000, 0.7269, 0.2049])
     """
-    name, count, requested = _points(signal_windows_kaiser, M, dtype)
+    count, requested = _points(signal_windows_kaiser, M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _delivered(_window(_kaiser(beta), count, sym), requested, layout, device, requires_grad, name)
+    return _delivered(_window(_kaiser(beta), count, sym), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -245,14 +245,14 @@ def signal_windows_exponential(M: int, *, center: float | None = None, tau: floa
     >>> cygrad.signal.windows.exponential(5)
     tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
     """
-    name, count, requested = _points(signal_windows_exponential, M, dtype)
+    count, requested = _points(signal_windows_exponential, M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     middle = _span(count, sym) / 2 if center is None else center
     distances = np.abs(np.arange(count) - middle) if count > 1 else np.zeros(count)
-    return _delivered(np.exp(-distances / tau), requested, layout, device, requires_grad, name)
+    return _delivered(np.exp(-distances / tau), requested, device, requires_grad)
 
 
 # ----- torch's older forms, periodic by default; pinned memory has no meaning here -----
@@ -265,8 +265,8 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DTypeLi
     >>> cygrad.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    name, count, requested = _older(bartlett_window, window_length, dtype)
-    return _delivered(_window(_bartlett, count, not periodic), requested, layout, device, requires_grad, name)
+    count, requested = _older(bartlett_window, window_length, dtype, layout)
+    return _delivered(_window(_bartlett, count, not periodic), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -278,8 +278,8 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: DTypeLi
     >>> cygrad.blackman_window(4)
     tensor([-1.3878e-17,  3.4000e-01,  1.0000e+00,  3.4000e-01])
     """
-    name, count, requested = _older(blackman_window, window_length, dtype)
-    return _delivered(_window(BLACKMAN, count, not periodic), requested, layout, device, requires_grad, name)
+    count, requested = _older(blackman_window, window_length, dtype, layout)
+    return _delivered(_window(BLACKMAN, count, not periodic), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -291,8 +291,8 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike |
     >>> cygrad.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    name, count, requested = _older(hann_window, window_length, dtype)
-    return _delivered(_window(HANN, count, not periodic), requested, layout, device, requires_grad, name)
+    count, requested = _older(hann_window, window_length, dtype, layout)
+    return _delivered(_window(HANN, count, not periodic), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -304,8 +304,8 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
     >>> cygrad.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-    name, count, requested = _older(hamming_window, window_length, dtype)
-    return _delivered(_window(_cosines(alpha, beta), count, not periodic), requested, layout, device, requires_grad, name)
+    count, requested = _older(hamming_window, window_length, dtype, layout)
+    return _delivered(_window(_cosines(alpha, beta), count, not periodic), requested, device, requires_grad)
 
 
 @operator(method=False)
@@ -317,5 +317,5 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
     >>> cygrad.kaiser_window(4)
     tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01])
     """
-    name, count, requested = _older(kaiser_window, window_length, dtype)
-    return _delivered(_window(_kaiser(beta), count, not periodic), requested, layout, device, requires_grad, name)
+    count, requested = _older(kaiser_window, window_length, dtype, layout)
+    return _delivered(_window(_kaiser(beta), count, not periodic), requested, device, requires_grad)

@@ -26,7 +26,8 @@ class Elementwise(Tuning):
     ``result`` is "same", "bool", or "real": the dtype of the parts of its numbers. ``masks`` are operands read as bool, outside
     promotion. ``params`` are constants of one call with their defaults. ``select`` names a keyword and the row that each of its values
     stands for, ``bad_choice`` torch's words for another value, where they are its own.
-    ``of_numbers``: it computes two numbers as 0-d tensors, as torch's arithmetic does.
+    ``of_numbers``: it computes two numbers as 0-d tensors, as torch's arithmetic does. ``tensors`` are operands that are no numbers in
+    functions and methods, as in torch's; formulas and NumPy's functions take numbers there, too.
     ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats.
     ``refuses`` are torch's exceptions by kinds of dtype that it does not take, ``loop`` is torch's name of the loop (see `refusals`).
     ``forms``: torch has several signatures, and lists them where an operand has a wrong type. ``bad_params`` says which real parameters are
@@ -65,6 +66,7 @@ class Elementwise(Tuning):
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
     of_numbers: bool = False
+    tensors: tuple[str, ...] = ()
 
     def tree(self, text: str) -> Any:
         """Return a formula of the row as a syntax tree."""
@@ -158,7 +160,8 @@ elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", 
 elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
             integers="divisor", forms=True, doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2),
-            integers="divisor", forms=True, doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
+            integers="divisor", tensors=("a",),
+            forms=True, doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
 elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)",
             da="0 if exponent == 0 else exponent * pow(base, exponent - 1 if exponent != 0 else 0)",
             let={"base": "(1 if a == 0 else a) if exponent * (exponent - 1) == 0 else a"},      # complex 0 ** 0 is NaN
@@ -194,7 +197,7 @@ elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", kinds="fc", numpy="sqrt", domain=
 elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", domain=(0.1, 3),
             doc="One divided by the square root of each element.")
 elementwise("hypot", y="hypot(a, b)", da="a / y", db="b / y", numpy="hypot", domain=(0.3, 2),
-            doc="Square root of the sum of two squares, which do not overflow.")
+            tensors=("a", "b"), doc="Square root of the sum of two squares, which do not overflow.")
 elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) if abs(weight) < 0.5 else end - (end - x) * (1 - weight)",
             dx="1 - weight", dend="weight", dweight="end - x", kinds="fc",
             forms=True, doc="Linear interpolation, `input + weight * (end - input)`.")
@@ -209,9 +212,9 @@ elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (ten
                                          ".float()")},
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 elementwise("gcd", y="gcd(a, b)", kinds="i", numpy="gcd",
-            doc="Greatest common divisor of two integers, not negative; of 0 and 0 it is 0.")
+            tensors=("a", "b"), doc="Greatest common divisor of two integers, not negative; of 0 and 0 it is 0.")
 elementwise("lcm", y="lcm(a, b)", kinds="i", numpy="lcm",
-            doc="Least common multiple of two integers, not negative; 0 where one is 0.")
+            tensors=("a", "b"), doc="Least common multiple of two integers, not negative; 0 where one is 0.")
 
 # ----- Rounding -----
 elementwise("floor", y="floor(x)", dx="0", kinds="iuf", numpy="floor",
@@ -243,10 +246,10 @@ elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", nump
             doc="Logarithm to base 10 of each element.")
 elementwise("logaddexp", y="(a if first else b) + log1p(exp(0 if a == b else (b if first else a) - (a if first else b)))",
             let={"first": "real(a) >= real(b)"}, da="sigmoid(a - b)", db="sigmoid(b - a)", kinds="fc", numpy="logaddexp",
-            doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
+            tensors=("a", "b"), doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
 elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 if a == b else -abs(a - b)))",
             da="sigmoid(0.6931471805599453 * (a - b))", db="sigmoid(0.6931471805599453 * (b - a))", numpy="logaddexp2",
-            doc="Logarithm to base 2 of the sum of powers of 2.")
+            tensors=("a", "b"), doc="Logarithm to base 2 of the sum of powers of 2.")
 elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)",
             da="0 if a == 0 and b <= 0 else log(1 if a == 0 and b <= 0 else b)",
             db="a / b", domain=(0.3, 2), aliases=("special_xlogy",), forms=True, doc="a * log(b); 0 where a is 0.")
@@ -262,7 +265,7 @@ elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", kinds="fc", 
 elementwise("atan", y="atan(x)", dx="s * s / (s * s + q * q)", let={"s": "1 if abs(x) < 1e9 else 9.313225746154785e-10", "q": "s * x"},
             kinds="fc", numpy="arctan", aliases=("arctan",), doc="Inverse tangent of each element.")
 elementwise("atan2", y="atan2(a, b)", let={"h": "hypot(a, b) if a != 0 or b != 0 else 1"}, da="b / h / h", db="-a / h / h",
-            numpy="arctan2", domain=(0.3, 2), aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
+            numpy="arctan2", domain=(0.3, 2), aliases=("arctan2",), tensors=("a", "b"), doc="Angle of the point (b, a), from -pi to pi.")
 elementwise("sinh", y="sinh(x)", dx="cosh(x)", kinds="fc", numpy="sinh", doc="Hyperbolic sine of each element.")
 elementwise("cosh", y="cosh(x)", dx="sinh(x)", kinds="fc", numpy="cosh", doc="Hyperbolic cosine of each element.")
 elementwise("asinh", y="asinh(x)", dx="1 / (sqrt(x * x + 1) if abs(x) < 1e9 else x * copysign(1, real(x)))", kinds="fc",
@@ -374,27 +377,27 @@ elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= thres
 elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else 1", db="0.5 if a == b else 0 if b < a else 1",
             kinds="bif", numpy="maximum",
             refuses={"c": RuntimeError("{name} not implemented for complex tensors.")},
-            doc="Larger of two elements; NaN if either is.")
+            tensors=("a", "b"), doc="Larger of two elements; NaN if either is.")
 elementwise("minimum", y="minimum(a, b)", da="0.5 if a == b else 0 if a > b else 1", db="0.5 if a == b else 0 if b > a else 1",
             kinds="bif", numpy="minimum",
             refuses={"c": RuntimeError("{name} not implemented for complex tensors.")},
-            doc="Smaller of two elements; NaN if either is.")
+            tensors=("a", "b"), doc="Smaller of two elements; NaN if either is.")
 elementwise("fmax", y="b if isnan(a) or a < b else a", da="1 if a >= b or isnan(b) else 0", db="0 if a >= b or isnan(b) else 1",
             kinds="bif", numpy="fmax",
             refuses={"c": RuntimeError("{name} not implemented for complex tensors.")}, loop="maximum_cpu",
-            doc="Larger of two elements; the other one where one is NaN.")
+            tensors=("a", "b"), doc="Larger of two elements; the other one where one is NaN.")
 elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(b) else 0", db="0 if a <= b or isnan(b) else 1",
             kinds="bif", numpy="fmin",
             refuses={"c": RuntimeError("{name} not implemented for complex tensors.")}, loop="minimum_cpu",
-            doc="Smaller of two elements; the other one where one is NaN.")
+            tensors=("a", "b"), doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
-            forms=True, doc="Magnitude of `input` with the sign of `other`.")
+            tensors=("a",), forms=True, doc="Magnitude of `input` with the sign of `other`.")
 elementwise("heaviside", operands=("x", "values"), y="values if x == 0 else 1 if x > 0 else 0", dx="0", dvalues="1 if x == 0 else 0",
             kinds="bif", numpy="heaviside", edges=(0.0,),
             refuses={"c": RuntimeError("{name} is not yet implemented for complex tensors.")},
-            doc="Step function of each element: 0 below 0, `values` at 0, 1 above; 0 of NaN, as in torch.")
+            tensors=("x", "values"), doc="Step function of each element: 0 below 0, `values` at 0, 1 above; 0 of NaN, as in torch.")
 elementwise("nextafter", y="nextafter(a, b)", da="0 if a == b else 1", db="0", numpy="nextafter", edges=(0.0,),
-            doc="Neighbour of each float in the direction of `other`.")
+            tensors=("a", "b"), doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
             kinds="biuf", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
             doc="Elements with NaN and infinities replaced by numbers.")
@@ -406,31 +409,33 @@ elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), m
 elementwise("clamp_min", operands=("x", "min"), y="maximum(x, min)", dx="1 if x >= min else 0", dmin="1 if x < min else 0",
             kinds="bif",
             loop="maximum_cpu",
-            forms=True, doc="Elements limited from below by `min`.")
+            tensors=("x",), forms=True, doc="Elements limited from below by `min`.")
 elementwise("clamp_max", operands=("x", "max"), y="minimum(x, max)", dx="1 if x <= max else 0", dmax="1 if x > max else 0",
             kinds="bif",
             loop="minimum_cpu",
-            forms=True, doc="Elements limited from above by `max`.")
+            tensors=("x",), forms=True, doc="Elements limited from above by `max`.")
 elementwise("where", operands=("condition", "a", "b"), masks=("condition",), y="a if condition else b", da="1 if condition else 0",
             db="0 if condition else 1", kinds="biufc", method=False, in_place=False,
             forms=True, doc="Elements of `input` where `condition` holds, of `other` elsewhere.")
 
 # ----- Comparison, logic and bits -----
-elementwise("eq", y="a == b", kinds="biufc", result="bool", numpy="equal", forms=True, doc="Where two tensors are equal.")
+elementwise("eq", y="a == b", kinds="biufc", result="bool", numpy="equal", tensors=("a",), forms=True, doc="Where two tensors are equal.")
 elementwise("ne", y="a != b", kinds="biufc", result="bool", numpy="not_equal", aliases=("not_equal",),
-            forms=True, doc="Where two tensors differ.")
-elementwise("lt", y="a < b", kinds="bif", result="bool", numpy="less", aliases=("less",), forms=True, doc="Where `input < other`.")
+            tensors=("a",), forms=True, doc="Where two tensors differ.")
+elementwise("lt", y="a < b", kinds="bif", result="bool", numpy="less", aliases=("less",),
+            tensors=("a",), forms=True, doc="Where `input < other`.")
 elementwise("le", y="a <= b", kinds="bif", result="bool", numpy="less_equal", aliases=("less_equal",),
-            forms=True, doc="Where `input <= other`.")
-elementwise("gt", y="a > b", kinds="bif", result="bool", numpy="greater", aliases=("greater",), forms=True, doc="Where `input > other`.")
+            tensors=("a",), forms=True, doc="Where `input <= other`.")
+elementwise("gt", y="a > b", kinds="bif", result="bool", numpy="greater", aliases=("greater",),
+            tensors=("a",), forms=True, doc="Where `input > other`.")
 elementwise("ge", y="a >= b", kinds="bif", result="bool", numpy="greater_equal", aliases=("greater_equal",),
-            forms=True, doc="Where `input >= other`.")
+            tensors=("a",), forms=True, doc="Where `input >= other`.")
 elementwise("logical_and", y="a != 0 and b != 0", kinds="bifc", result="bool", numpy="logical_and",
-            doc="Where both elements are non-zero.")
+            tensors=("a", "b"), doc="Where both elements are non-zero.")
 elementwise("logical_or", y="a != 0 or b != 0", kinds="bifc", result="bool", numpy="logical_or",
-            doc="Where one of two elements is non-zero.")
+            tensors=("a", "b"), doc="Where one of two elements is non-zero.")
 elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", result="bool", numpy="logical_xor",
-            doc="Where exactly one of two elements is non-zero.")
+            tensors=("a", "b"), doc="Where exactly one of two elements is non-zero.")
 elementwise("logical_not", y="x == 0", kinds="bifc", result="bool", numpy="logical_not", doc="Where elements are zero.")
 elementwise("bitwise_and", y="a & b", kinds="biu", numpy="bitwise_and", forms=True, doc="Bitwise and; logical and of bools.")
 elementwise("bitwise_or", y="a | b", kinds="biu", numpy="bitwise_or", forms=True, doc="Bitwise or; logical or of bools.")

@@ -3,13 +3,21 @@
 Methods of tensors only, so that gradients differentiate again. `g` is the incoming gradient, `y` the result.
 """
 
+from functools import lru_cache
+
 from .dtypes import DTYPES
+
+
+@lru_cache(256)
+def _kept_sizes(shape, dim):
+    reduced = range(len(shape)) if dim is None else {d % len(shape) for d in dim} if shape else ()
+    return tuple([1 if d in reduced else size for d, size in enumerate(shape)])
 
 
 def keep_dims(g, shape, dim):
     """Give `g` the reduced dims of `shape` back, with size 1 (`dim` None means all of them)."""
-    reduced = range(len(shape)) if dim is None else {d % len(shape) for d in dim} if shape else ()
-    return g.reshape([1 if d in reduced else size for d, size in enumerate(shape)])
+    sizes = _kept_sizes(shape, dim)
+    return g if g.shape == sizes else g.reshape(sizes)
 
 
 def spread(g, shape, dim):

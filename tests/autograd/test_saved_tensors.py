@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad._core.compute.dispatch import ops
 from cygrad._testing import live_bytes
 from cygrad.autograd import Function, grad
 from cygrad.autograd.graph import (
@@ -480,9 +481,7 @@ def test_peak_of_a_chain():
 def test_hooks_see_no_constants_in_a_second_derivative(name):
     """Tensors saved by a formula with a number have the shape of the operand: numbers stay numbers."""
     x, seen = cg.full((3,), 1.5, requires_grad=True), []
-    y = getattr(cg, name)(x, 2.5)
-    if not y.requires_grad:
-        pytest.skip("no derivative")
+    y = ops[name](x, 2.5)
     with cg.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.shape) or t, lambda t: t):
         g, = cg.autograd.grad(y.sum(), x, create_graph=True)
     assert set(seen) <= {(3,)}

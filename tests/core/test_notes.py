@@ -15,7 +15,7 @@ STEPS = {
     "a product": (lambda x: x @ x.mT, 1),
     "joined": (lambda x: cg.cat([x, x]), 2),
     "a decision": (lambda x: bool((x > 0).all()), 3),
-    "a call": (lambda x: x.sort(), 1),
+    "a call": (lambda x: x.kthvalue(1), 1),
     "calls in a call": (lambda x: x.median(), 1),
     "random numbers": (lambda x: cg.rand(3), 1),
     "numbers": (lambda x: cg.tensor([1., 2.]), 0),

@@ -36,7 +36,7 @@ KERNELS = {
     "of three, one a mask": lambda a, b: cg.where(b > 0, a, b),
     "of three": lambda a, b: cg.addcmul(b, a, b, value=2),
 }
-VECTORISED = {"of one": lambda a, b: cg.exp(b), "of two": cg.logaddexp, "of two, a number": lambda a, b: cg.logaddexp(b, 0.5)}
+VECTORISED = {"of one": lambda a, b: cg.exp(b), "of two": cg.logaddexp, "of two, a number": lambda a, b: np.logaddexp(b, 0.5)}
 PLACES = ({"a": "contiguous", "b": "contiguous"}, {"a": "cut", "b": "stepped"}, {"a": "transposed", "b": "foreign"},
           {"a": "stepped", "b": "transposed"}, {"a": "foreign", "b": "cut"})  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Convolutions against their definition, their transposes as adjoints, in blocks and in every layout; and arguments that do not fit."""
 
+import contextlib
 import itertools
 import math
 
@@ -48,6 +49,14 @@ def numbers(shape, dtype, seed=0):
     return (array + 1j * stream.integers(-8, 9, shape) if dtype.startswith("complex") else array).astype(dtype)
 
 
+@contextlib.contextmanager
+def other_ways():
+    """Return to the usual ways at the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+    convolutions.choose_ways()
+
+
 @pytest.mark.cases("dims, stride, padding, dilation, groups, shape, kernels", cases)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "uint8"])
 def test_values_by_the_definition(dtype, dims, stride, padding, dilation, groups, shape, kernels):
@@ -59,16 +68,17 @@ def test_values_by_the_definition(dtype, dims, stride, padding, dilation, groups
 
 
 @pytest.mark.cases("dims, stride, padding, dilation, groups, shape, kernels", cases)
-@pytest.mark.parametrize("fewer", [0, 100])
+@pytest.mark.parametrize("adding", [0, 100])
 @pytest.mark.parametrize("block", [1, 40, 1 << 18])
-def test_transposes_are_adjoints_in_blocks_of_any_size(block, fewer, dims, stride, padding, dilation, groups, shape, kernels):
+def test_transposes_are_adjoints_in_blocks_of_any_size(block, adding, dims, stride, padding, dilation, groups, shape, kernels):
     """<conv(x, w), y> is <x, transpose(y, w)> and <w, gradient of the weight>, and convolution is the same in every block."""
     x, w = cg.tensor(numbers(shape, "float64")).requires_grad_(), cg.tensor(numbers(kernels, "float64", 1)).requires_grad_()
     convolve, transpose = FORMS[dims]
-    with pytest.MonkeyPatch.context() as patch:
+    with other_ways() as patch:
         patch.setattr(convolutions, "BLOCK", block)
-        patch.setattr(convolutions, "FEWER", fewer)
+        patch.setattr(convolutions, "ADDING", adding)
         patch.setattr(convolutions, "SMALL", 0)
+        convolutions.choose_ways()
         result = convolve(x, w, None, stride, padding, dilation, groups)
         np.testing.assert_array_equal(array_of(result), defined(array_of(x), array_of(w), stride, padding, dilation, groups))
         y = cg.tensor(numbers(result.shape, "float64", 3))
@@ -91,9 +101,10 @@ def test_products_of_spectra_are_the_same(dtype, dims, stride, padding, dilation
     results = []
     for limit in (1, 1 << 40):
         x, w = (cg.tensor(numbers(each, dtype, seed)).requires_grad_() for seed, each in enumerate((shape, kernels)))
-        with pytest.MonkeyPatch.context() as patch:
+        with other_ways() as patch:
             patch.setattr(convolutions, "LONG", limit)
             patch.setattr(convolutions, "MANY", 1)
+            convolutions.choose_ways()
             result = FORMS[dims][0](x, w, None, stride, padding, dilation, groups)
             y = cg.tensor(numbers(result.shape, dtype, 3))
             results.append([result, *cg.autograd.grad(result, (x, w), y)])

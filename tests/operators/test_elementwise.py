@@ -234,7 +234,7 @@ def test_operands_and_results_that_overlap(row):
 @pytest.mark.parametrize("row", samples.named(row for row in ROWS if len(row.operands) > 1 and row.name != "isclose"))
 def test_numbers_on_either_side(row):
     """A number counts as a tensor full of it, in the dtype of the tensors; a float makes integers floats."""
-    call, count = samples.function(row), len(row.operands)
+    call, count = samples.operator(row), len(row.operands)
     for dtype, number in itertools.product(samples.dtypes_of(row), (True, 3, 0.75)):
         weaker = KINDS[dtype] == "b" or KINDS[dtype] == "i" and isinstance(number, float)
         common = dtype if not weaker or number is True else "int64" if number == 3 else "float32"

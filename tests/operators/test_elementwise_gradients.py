@@ -42,7 +42,7 @@ def test_derivatives_of_operands_that_broadcast(row, shapes):
 @pytest.mark.parametrize("row", named(SMOOTH))
 def test_derivatives_beside_numbers_and_of_repeated_elements(row):
     arrays = samples.operands(row, "float64", [(3,)] * len(row.operands))
-    call = samples.function(row)
+    call = samples.operator(row)
     for position in range(len(row.operands)):
         if row.operands[position] not in row.partials:
             continue

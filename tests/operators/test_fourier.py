@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad._core.compute.matrices import set_planner
 from cygrad.operators import fourier
+from cygrad.operators.fourier import by_functions
 from samples import array_of, same_bits
 
 TRANSFORMS = [name for name in dir(cg.fft) if "fft" in name and not name.endswith(("shift", "freq"))]
@@ -19,6 +21,10 @@ NORMS = (None, "backward", "ortho", "forward")
 
 def takes_real_numbers(name):
     return name.startswith(("rfft", "ihfft"))
+
+
+def planned_by_loops(x):
+    return fourier._by_loops("fft", x.shape, (0,), "backward", x.dtype, None)
 
 
 def inner(a, b):
@@ -102,6 +108,10 @@ REFUSED = [
     (lambda: cg.fft.fft(X.half()), RuntimeError, "Unsupported dtype Half"),
     (lambda: cg.fft.irfft(X.bfloat16()), RuntimeError, "Unsupported dtype BFloat16"),
     (lambda: cg.fft.fft([1.0, 2.0]), TypeError, r"fft_fft\(\): argument 'input' \(position 1\) must be Tensor, not list"),
+    (lambda: X._fft_c2c((5,), "backward", True), IndexError, "there are no transforms of . dims along"),
+    (lambda: X._fft_r2c((), "backward"), IndexError, "there are no transforms of . dims along"),
+    (lambda: X._fft_c2r((0,), "backward", -1), RuntimeError, "a transform takes at least 1 number, not -1"),
+    (lambda: X.bool()._fft_c2c((0,), "backward", True), RuntimeError, "fft takes no cygrad.bool"),
     (lambda: cg.fft.fftfreq(-1), RuntimeError, r"Trying to create tensor with negative dimension -1"),
     (lambda: cg.fft.fftfreq(4, dtype=cg.int64), RuntimeError, "fftfreq requires a floating point or complex dtype"),
     (lambda: cg.config.set_fft_library("fftw"), ValueError, "set_fft_library.. takes \"numpy\" or \"scipy\", not 'fftw'"),
@@ -133,16 +143,16 @@ def test_scipy_gives_the_same_numbers():
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_without_the_loops_the_functions_give_the_same(name, monkeypatch):
+def test_without_the_loops_the_functions_give_the_same(name):
     """NumPy's loops are not public: a version that has others is used by its functions. These compute floats in doubles, at times."""
-    assert fourier.HAS_LOOPS
     for dtype, size, norm, dim in itertools.product((cg.float32, cg.float64, cg.complex64, cg.complex128), (5, 6), NORMS, (0, -1)):
         x = cg.randn(size, size, dtype=dtype)
         x = x.real if takes_real_numbers(name) else x
         call = functools.partial(getattr(cg.fft, name), x, norm=norm, **({"dim": dim} if name in ALONG else {}))
-        with monkeypatch.context() as patch:
-            patch.setattr(fourier, "HAS_LOOPS", False)
-            expected = call()
+        set_planner(by_functions(np.fft))
+        expected = call()
+        cg.config.set_fft_library("numpy")
+        assert planned_by_loops(x)
         if dtype.to_real() is cg.float64:
             assert same_bits(array_of(call()), array_of(expected))
         else:

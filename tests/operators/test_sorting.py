@@ -60,10 +60,11 @@ def test_equal_elements_keep_their_order():
 
 @pytest.mark.cases("dtype", [dtype for dtype in NUMBERS if not dtype.startswith("complex")])
 @pytest.mark.parametrize("among", (3, 400, 1_000_000))
-def test_equal_elements_of_long_rows_keep_their_order(among, dtype):
-    """Long rows are sorted and partitioned by methods that are not stable: zeros, NaN and runs are put in order afterwards."""
+def test_equal_elements_of_rows_keep_their_order(among, dtype):
+    """Long rows are sorted and partitioned by methods that are not stable: zeros, NaN and runs are put in order afterwards. Short ones have
+    a loop of their own, by runs of sixteen."""
     random = np.random.default_rng(3)
-    for shape, dim in ((1_200,), 0), ((3, 700), 1), ((600, 4), 0):
+    for shape, dim in ((1_200,), 0), ((3, 700), 1), ((600, 4), 0), ((16,), 0), ((2, 17, 3), 1), ((100, 4), 0), ((3, 511), 1):
         tensor = cg.tensor(random.integers(0, among, shape) % 120).to(getattr(cg, dtype))
         if tensor.is_floating_point():
             tensor = tensor.masked_fill(cg.tensor(random.random(shape) < 0.2), -0.0).masked_fill(cg.tensor(random.random(shape) < 0.1), NAN)
@@ -76,6 +77,12 @@ def test_equal_elements_of_long_rows_keep_their_order(among, dtype):
         assert array_of(tensor.topk(9, dim, largest=False).indices).tolist() == np.take(expected, range(9), dim).tolist()
         assert array_of(tensor.topk(9, dim).indices).tolist() == np.take(backwards, range(9), dim).tolist()
         assert array_of(tensor.kthvalue(middle, dim).indices).tolist() == np.take(expected, middle - 1, dim).tolist()
+
+
+def test_limits_of_integers_are_in_order():
+    for dtype in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64):
+        array = np.array([np.iinfo(dtype).max, 0, np.iinfo(dtype).min, 1], dtype)
+        assert cg.tensor(array).argsort().tolist() == np.argsort(array, kind="stable").tolist()
 
 
 def test_nan_is_the_largest():

@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import cygrad as cg
 from cygrad.nn import functional as F
+from cygrad.ops import ELEMENTWISE
 from cygrad.ops.refusals import SEVERAL_FORMS
 from cygrad.signatures import with_forms
 
@@ -40,7 +42,6 @@ def test_the_forms_are_listed(name, operands, types):
 eq() received an invalid combination of arguments - got (Tensor, str), but expected one of:
  * (Tensor input, Tensor other, *, Tensor out = None)
  * (Tensor input, Number other, *, Tensor out = None)
- * (Number input, Tensor other, *, Tensor out = None)
 eq(): argument 'other' (position 2) must be Tensor, not str"""),
     (lambda: cg.hsplit(BOTH, "abc"), """\
 hsplit() received an invalid combination of arguments - got (Tensor, str), but expected one of:
@@ -126,6 +127,24 @@ def test_wrong_values(call, exception, message):
         call()
     assert type(caught.value) is exception
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(("name", "operand"), [(name, operand) for name, row in ELEMENTWISE.items() for operand in row.tensors])
+def test_operands_that_are_no_numbers(name, operand):
+    """Torch's functions, methods and forms in place refuse a number there; NumPy's take it."""
+    row = ELEMENTWISE[name]
+    tensor, place = cg.tensor([1.0, 2.0], dtype=cg.float32 if "f" in row.kinds else cg.int64), row.operands.index(operand)
+    operands, tensors = [tensor, tensor], [tensor, tensor]
+    operands[place], tensors[place] = 2, tensor * 0 + 2
+    calls = [lambda: getattr(cg, name)(*operands)]
+    if place == 1:
+        calls += [lambda: getattr(tensor, name)(2), lambda: getattr(tensor.clone(), name + "_")(2)]
+    for call in calls:
+        with pytest.raises(TypeError, match=rf"argument '\w+' \(position {place + 1}\) must be Tensor, not int"):
+            call()
+    if row.numpy:
+        function = getattr(np, row.numpy)
+        assert function(*operands).equal(function(*tensors))
 
 
 def test_values_at_the_edge_are_taken():

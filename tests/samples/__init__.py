@@ -21,6 +21,7 @@ import pytest
 
 import cygrad as cg
 import public
+from cygrad._core.compute.dispatch import ops
 from cygrad._kernels.drivers.elementwise import is_blocked
 from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import threads_used
@@ -182,7 +183,15 @@ def parameters_of(name):
 
 def function(row):
     """Return the public function of a row with sample parameters, as a function of the operands (and `out`)."""
-    function = public.function(row.name)
+    return _with_parameters(row, public.function(row.name))
+
+
+def operator(row):
+    """Return the same as NumPy's functions and formulas have it: operands are numbers where torch's function takes none, too."""
+    return _with_parameters(row, ops[row.name] if row.tensors else public.function(row.name))
+
+
+def _with_parameters(row, function):
     return lambda *tensors, **keywords: function(*tensors, **parameters_of(row.name), **keywords)
 
 

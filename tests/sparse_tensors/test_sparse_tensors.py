@@ -139,7 +139,11 @@ def test_layouts_are_named():
     with pytest.raises(TypeError, match="argument 'layout' must be"):
         cg.ones(2).to_sparse(layout="csr")
     with pytest.raises(NotImplementedError, match="makes tensors of the layout cygrad.strided"):
+        cg.arange(3, layout=cg.sparse_coo)
+    with pytest.raises(RuntimeError, match="hann_window is not implemented for sparse types, got: cygrad.sparse_coo"):
         cg.hann_window(3, layout=cg.sparse_coo)
+    with pytest.raises(ValueError, match="bartlett is implemented for strided tensors only, got: cygrad.sparse_coo"):
+        cg.signal.windows.bartlett(3, layout=cg.sparse_coo)
     with cg.sparse.check_sparse_tensor_invariants(False):
         assert cg.sparse.check_sparse_tensor_invariants.is_enabled()
 

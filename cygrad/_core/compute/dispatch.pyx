@@ -236,17 +236,22 @@ cdef class Op(Row):
 
     def __call__(self, *arguments, out=None, **keywords):
         """Call the operator with all its operands and parameters, by position or keyword."""
-        return self.run(arguments, keywords, out, False)
+        return self.run(arguments, keywords, out, False, 0)
+
+    def function(self, *arguments, out=None, **keywords):
+        """Call the operator as torch's function: some of its operands are no numbers."""
+        return self.run(arguments, keywords, out, False, self.tensors)
 
     def in_place(self, *arguments, **keywords):
         """Call the operator and write the result into its first operand."""
-        return self.run(arguments, keywords, arguments[0], True)
+        return self.run(arguments, keywords, arguments[0], True, self.tensors)
 
-    cdef object run(self, tuple arguments, dict keywords, object out, bint in_place):
+    cdef object run(self, tuple arguments, dict keywords, object out, bint in_place, int tensors):
+        """Call the operator; bits of `tensors` are operands that must not be numbers."""
         cdef Value values[OPERANDS]
         cdef Value params[MAX_PARAMS]
         cdef list call = list(arguments), alive = []
-        cdef bint of_tensors = False
+        cdef bint of_tensors = False, wrong
         cdef int k
         if len(call) > len(self.arguments):
             raise TypeError(f"{self.name}() takes {len(self.arguments)} arguments ({', '.join(self.arguments)}) but {len(call)} were "
@@ -265,11 +270,12 @@ cdef class Op(Row):
         for k in range(self.arity):
             alive.append(to_value(call[k], &values[k]))
             of_tensors |= alive[k] is not NotImplemented and values[k].tensor is not NULL
-            if alive[k] is NotImplemented or k == self.arity - 1 and not of_tensors and not self.row.of_numbers:
+            wrong = alive[k] is NotImplemented or tensors >> k & 1 and values[k].tensor is NULL
+            if wrong or k == self.arity - 1 and not of_tensors and not self.row.of_numbers:
                 named = dict(zip(self.arguments[self.arity:], call[self.arity:], strict=True))
                 return with_wrong_operand(self, self.name + "_" if in_place else self.name, tuple(call[:self.arity]),
                                           named if out is None or in_place else {**named, "out": out},
-                                          k + 1 if alive[k] is NotImplemented else 1)
+                                          k + 1 if wrong else 1)
         if not of_tensors:
             alive[0] = tensor_of_value(&values[0])
         for k in range(self.params):

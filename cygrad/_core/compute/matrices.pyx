@@ -1,5 +1,6 @@
 # cython: cdivision=True
-"""Loops over matrices as functions of tensors (see matrices.pxd for the contract)."""
+"""Loops over matrices and vectors as functions of tensors (see matrices.pxd for the contract)."""
+cimport cython
 cimport numpy
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -7,12 +8,15 @@ from libc.limits cimport INT_MAX
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
+from cygrad._core.compute.places cimport dense
 from cygrad._core.graph.launches cimport Traits, add_input, add_output, begin_launch, run_decision, run_launch
-from cygrad._core.graph.tensor cimport TensorImpl, empty_strided
-from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.graph.rules cimport RuleOp, needs_node, record, rule_op
+from cygrad._core.graph.tensor cimport TensorImpl, empty, empty_strided
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport DType, dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
-from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
-                                                  cg_itemsize, cg_loops_of, cg_real)
+from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_complex, cg_is_complex,
+                                                  cg_is_differentiable, cg_itemsize, cg_loops_of, cg_real)
 from cygrad._kernels.matrices.loops cimport BLAS_THREADS, matrix_kernel_of, matrix_kernel, matrix_loop, note_blas
 
 import re
@@ -23,8 +27,12 @@ from cygrad._core.memory.storage import dtype_by_name
 
 numpy.import_umath()
 
+cdef RuleOp FFT_C2C = rule_op("fft_c2c", ("input_dtype", "dim", "norm", "forward"))
+cdef RuleOp FFT_R2C = rule_op("fft_r2c", ("dim", "norm", "size"))
+cdef RuleOp FFT_C2R = rule_op("fft_c2r", ("input_dtype", "dim", "norm", "last_dim_size"))
+
 cdef enum:
-    TRANSFORM = 8       # multiplications by element of a vector
+    WORK = 8            # multiplications by element of a vector that is transformed
 
 cdef extern from "numpy/ufuncobject.h":
     # Declared here since NumPy 2.5's own declaration has no `types`: Cython would read Python's attribute of that name.
@@ -236,9 +244,8 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
 cdef class MatrixLoop:
     """A loop over matrices, of all dtypes that it has, as a function of tensors; batches broadcast.
 
-    `signature` is NumPy's, such as "(m,n)->(m,n),(p)"; p is the smaller of the first two sizes, or `size`. Of "(n),()->(p)" the first
-    has vectors instead. Results are new, dense, and those that are matrices column-major, as LAPACK and torch have them. Nothing is
-    recorded.
+    `signature` is NumPy's, such as "(m,n)->(m,n),(p)"; p is the smaller of the first two sizes. Results are new, dense, and those that
+    are matrices column-major, as LAPACK and torch have them. Nothing is recorded.
     """
     cdef readonly str signature
     cdef object otherwise                   # computes the results from arrays, where there is no loop
@@ -261,7 +268,7 @@ cdef class MatrixLoop:
         self.add(after, names)
         self.names = <int>len(names)
         if ufunc is not None and (<UfuncFields*><PyObject*>ufunc).nargs == self.arguments:
-            self.is_lapack = self.ndim[0] == 2
+            self.is_lapack = True
             for k in range(CG_DTYPES):
                 if cg_loops_of[k] == k:
                     numpy_loop(ufunc, k, &self.loops[k], &self.data[k], self.types[k])
@@ -282,7 +289,7 @@ cdef class MatrixLoop:
     def __repr__(self):
         return f"<loop over matrices {self.signature}>"
 
-    def __call__(self, *tensors, intptr_t size=-1):
+    def __call__(self, *tensors):
         """Return the result, or a tuple of several, of matrices in the last dims of tensors."""
         cdef Call call
         cdef Launch launch
@@ -296,7 +303,7 @@ cdef class MatrixLoop:
         dtype = (<TensorImpl?>tensors[0]).dtype_nr
         if self.loops[dtype] is NULL:
             return self.by_arrays(tensors)
-        work = self.measure(&call, tensors, dtype, size)
+        work = self.measure(&call, tensors, dtype)
         for d in range(call.batch):
             count *= call.shape[d]
         for k in range(self.inputs, self.arguments):
@@ -313,7 +320,7 @@ cdef class MatrixLoop:
                 note_blas()
         return tuple(results) if len(results) > 1 else results[0]
 
-    cdef double measure(self, Call* call, tuple tensors, int dtype, intptr_t free_size) except -1:
+    cdef double measure(self, Call* call, tuple tensors, int dtype) except -1:
         """Note shapes and strides of the inputs; return about how many multiplications one matrix takes."""
         cdef TensorImpl tensor
         cdef intptr_t size
@@ -353,9 +360,7 @@ cdef class MatrixLoop:
                 elif call.dims[1 + number] != size:
                     raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + number]} and {size}")
         for d in range(self.known, self.names):
-            call.dims[1 + d] = min(call.dims[1], call.dims[2]) if free_size < 0 else free_size
-        if self.ndim[0] < 2:                    # of a vector, by a quick algorithm
-            return work * TRANSFORM
+            call.dims[1 + d] = min(call.dims[1], call.dims[2])
         if self.known == 1:                     # of a square matrix
             work *= <double>max(call.dims[1], 1)
         return work * <double>max(call.dims[1], 1)
@@ -388,3 +393,94 @@ cdef class MatrixLoop:
         if type(results) is tuple:
             return tuple([tensor_of_array(numpy.ascontiguousarray(result)) for result in results])
         return tensor_of_array(numpy.asarray(results))
+
+
+# ----- Fourier transforms, by NumPy's loops over vectors -----
+# NumPy's functions take longer to read their arguments than a small transform takes. Transforms are planned once for a shape.
+cdef object planned = None      # the transforms of an operator, or a function that computes all of them
+
+
+def set_planner(function):
+    """Set the function that plans: (name, shape, dims, norm, dtype, size of the result along the last dim or None)."""
+    global planned
+    planned = function
+
+
+@cython.final
+cdef class Transform:
+    """A transform along a dim, to a size: the loop of NumPy's ufunc for a dtype, and the factor that it takes."""
+    cdef matrix_loop loop
+    cdef void* data             # of the loop
+    cdef TensorImpl factor
+    cdef intptr_t size
+    cdef int dim, source, target    # dtypes
+
+    def __cinit__(self, ufunc, DType dtype not None, TensorImpl factor not None, int dim, intptr_t size):
+        cdef int types[3]
+        if not isinstance(ufunc, numpy.ufunc) or not numpy_loop(ufunc, dtype.number, &self.loop, &self.data, types):
+            raise RuntimeError(f"{ufunc!r} takes no {dtype.name}")
+        self.factor, self.dim, self.size, self.source, self.target = factor, dim, size, dtype.number, types[2]
+
+    cdef TensorImpl apply(self, TensorImpl x):
+        """Transform the vectors along the dim; the result is row-major."""
+        cdef TensorImpl result
+        cdef Call call
+        cdef Launch launch
+        cdef intptr_t shape[MAX_DIMS]
+        cdef int d, before = cg_itemsize[self.source], after = cg_itemsize[self.target]
+        memcpy(shape, x.sizes, x.ndim * sizeof(intptr_t))
+        shape[self.dim] = self.size
+        result = empty(self.target, x.ndim, shape)
+        if not result.count:
+            return result
+        call.arguments, call.batch = 3, 0
+        for d in range(x.ndim):
+            if d != self.dim:
+                call.shape[call.batch], call.steps[0][call.batch] = shape[d], x.strides[d] * before
+                call.steps[1][call.batch], call.steps[2][call.batch] = 0, result.strides[d] * after
+                call.batch += 1
+        call.dims[1], call.dims[2] = x.sizes[self.dim], self.size
+        call.strides[3], call.strides[4] = x.strides[self.dim] * before, result.strides[self.dim] * after
+        begin_matrices(&launch, &call, self.loop, self.data)
+        add_input(&launch, x)
+        add_input(&launch, self.factor)
+        add_output(&launch, result)
+        run_launch(&launch, WORK * max(x.count, result.count) >= RELEASE_GIL)
+        check_memory()
+        return result
+
+
+cdef TensorImpl transformed(RuleOp op, str name, TensorImpl x, tuple dim, str norm, object size):
+    """Compute the transforms that are planned for a shape, and record them; the planner has checked the dims."""
+    cdef TensorImpl result = x
+    cdef tuple params
+    plan = planned(name, sizes_tuple(x.ndim, x.sizes), dim, norm, dtypes[x.dtype_nr], size)
+    if type(plan) is not tuple:
+        result = plan(x)
+    else:
+        if op is not FFT_R2C and not cg_is_complex[x.dtype_nr]:
+            result = dense(x, cg_complex[x.dtype_nr])
+        for transform in <tuple>plan:
+            result = (<Transform>transform).apply(result)
+    if needs_node(x, None):
+        if op is FFT_R2C:
+            params = (dim, norm, x.sizes[<int>dim[len(dim) - 1]])
+        else:
+            params = (dtypes[x.dtype_nr], dim, norm, name == "fft" if op is FFT_C2C else size)
+        record(op, x, None, result, params)
+    return result
+
+
+def fft_c2c(TensorImpl input not None, tuple dim not None, str norm not None, bint forward):
+    """Transform numbers, real ones too, to complex numbers: by exp(-2 pi i jk / n) forward, by exp(2 pi i jk / n) backward."""
+    return transformed(FFT_C2C, "fft" if forward else "ifft", input, dim, norm, None)
+
+
+def fft_r2c(TensorImpl input not None, tuple dim not None, str norm not None):
+    """Transform real numbers forward, to the first half of their spectrum along the last of the dims."""
+    return transformed(FFT_R2C, "rfft", input, dim, norm, None)
+
+
+def fft_c2r(TensorImpl input not None, tuple dim not None, str norm not None, last_dim_size):
+    """Transform the first half of a Hermitian spectrum backward, to real numbers, `last_dim_size` along the last of the dims."""
+    return transformed(FFT_C2R, "irfft", input, dim, norm, last_dim_size)

@@ -87,7 +87,7 @@ cdef inline void move_plane(element* source, element* target, const Geometry* g,
                + (first2 + g.first[2]) * g.stride[2] - g.before[2] + k[2] * g.dilation[2]) * g.parts
     target += first1 * width
     for _ in range(end1 - first1):
-        if not adds:
+        if not adds and inside != width:
             clear_elements(target, before)
             clear_elements(target + before + inside, width - before - inside)
         if step == g.parts:

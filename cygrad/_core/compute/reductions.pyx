@@ -1,6 +1,7 @@
 # cython: cdivision=True
 """Reductions, scans and the places of extrema: from arguments to the driver and the graph."""
 cimport cython
+from cython cimport floating
 from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
@@ -15,7 +16,7 @@ from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, is_dense, may_cast,
                                              refused, tensor_of_operand, write_out)
 from cygrad._core.programs.pending_reductions cimport reduce_pending
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
@@ -110,6 +111,36 @@ cdef bint is_true(TensorImpl x) noexcept:
     cdef Elements elements
     elements.dtype, elements.count = x.dtype_nr, 1
     return run_decision("bool", find_truth, &elements, sizeof(elements), x)
+
+
+cdef struct Range:
+    int dtype
+    intptr_t count
+    double least, most
+
+
+cdef bint leaves(const floating* numbers, intptr_t count, double least, double most) noexcept nogil:
+    cdef bint outside = False
+    cdef intptr_t k
+    for k in range(count):
+        outside |= not (numbers[k] >= least and numbers[k] <= most)
+    return outside
+
+
+cdef int find_beyond(void* arguments, char** data) noexcept nogil:
+    cdef Range* limits = <Range*>arguments
+    if limits.dtype == CG_FLOAT64:
+        return leaves[double](<const double*>data[0], limits.count, limits.least, limits.most)
+    return leaves[float](<const float*>data[0], limits.count, limits.least, limits.most)
+
+
+def lie_between(TensorImpl x not None, double least, double most):
+    """Say whether all numbers of a result in float32 or float64 lie in a range, which NaN does not."""
+    cdef Range limits
+    if x.dtype_nr not in (CG_FLOAT32, CG_FLOAT64) or not x.flags & CONTIGUOUS:
+        raise RuntimeError(f"row-major floats are compared with limits, not {dtypes[x.dtype_nr].name}")
+    limits.dtype, limits.count, limits.least, limits.most = x.dtype_nr, x.count, least, most
+    return not run_decision("range", find_beyond, &limits, sizeof(limits), x)
 
 
 cdef int check_taken(ReductionOp op, TensorImpl x) except -1:

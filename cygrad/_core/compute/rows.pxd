@@ -21,7 +21,7 @@ cdef class Row:
     cdef const cg_kernel* partial_kernel[OPERANDS]
     cdef int partial_reads[OPERANDS]    # bit k: operand k, bit OPERANDS: the result
     cdef char partial_form[OPERANDS]
-    cdef int arity, params, masks, bounds, cost
+    cdef int arity, params, masks, bounds, tensors, cost
     cdef bint converts                  # bools and integers, to floats
     cdef bint bool_result, checks_integers, checks_params, refuses_bools, counts_bools
     cdef bint simple                    # at most two operands, nothing special

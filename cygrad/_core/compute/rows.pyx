@@ -45,6 +45,8 @@ cdef class Row:
                 self.masks |= 1 << k
             if operand in row.bounds:
                 self.bounds |= 1 << k
+            if operand in row.tensors:
+                self.tensors |= 1 << k
             if operand not in row.partials:
                 continue
             self.partial_form[k] = IDENTITY if row.partials[operand] == "1" else KERNEL

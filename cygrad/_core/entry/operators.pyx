@@ -69,7 +69,7 @@ cdef object in_place(Op op, TensorImpl a, object b):
     cdef Value values[2]
     values[0].tensor = <PyObject*>a
     right = to_value(b, &values[1])
-    if right is NotImplemented:
+    if right is NotImplemented or values[1].tensor is NULL and op.tensors & 2:
         return foreign(op.name + "_", a, b)
     return elementwise(op, values, NULL, a, True)
 
@@ -300,15 +300,17 @@ def make_binary(Op op not None):
 
     def function(input=MISSING, other=MISSING, *extra, out=None, **unknown):
         cdef Value values[2]
+        cdef int numbers
         if extra or unknown or other is MISSING:
             raise argument_error(op.title, 2, len(extra) + (input is not MISSING) + (other is not MISSING), unknown)
         left = to_value(input, &values[0])
         right = to_value(other, &values[1])
         if left is None and right is None and op.row.of_numbers:
             left = tensor_of_value(&values[0])
-        if left is NotImplemented or right is NotImplemented or values[0].tensor is NULL and values[1].tensor is NULL:
-            return with_wrong_operand(op, op.name, (input, other), {} if out is None else {"out": out},
-                                      2 if left is not NotImplemented and right is NotImplemented else 1)
+        numbers = (values[0].tensor is NULL) | (values[1].tensor is NULL) << 1
+        if left is NotImplemented or right is NotImplemented or numbers == 3 or numbers & op.tensors:
+            first_is_wrong = left is NotImplemented or numbers & op.tensors & 1 or numbers == 3 and right is not NotImplemented
+            return with_wrong_operand(op, op.name, (input, other), {} if out is None else {"out": out}, 1 if first_is_wrong else 2)
         return elementwise(op, values, NULL, out_argument(op.name, out), False)
 
     return function

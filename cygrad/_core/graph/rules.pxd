@@ -65,6 +65,7 @@ cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result
 cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
 cdef bint any_needs_node(tuple inputs)
 cdef tuple params_of(RuleOp op, tuple inputs, dict by_name)
+cdef int stand_alone_unless_shared(tuple inputs, TensorImpl result) except -1
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1
 cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
 cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1

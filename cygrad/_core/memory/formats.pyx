@@ -70,13 +70,13 @@ def layout_named(str name not None):
     return layouts[name]
 
 
-def check_layout(str function, layout):
-    """Refuse another layout than strided, for which None stands."""
+def check_layout(str function, layout, refusal=None):
+    """Refuse another layout than strided, for which None stands; a function may have an error of its own."""
     if layout is None or layout is strided:
         return
     if isinstance(layout, Layout):
-        raise NotImplementedError(f"{function}() makes tensors of the layout {strided!r}, not {layout!r}: convert the result, by "
-                                  "to_sparse()")
+        raise refusal or NotImplementedError(f"{function}() makes tensors of the layout {strided!r}, not {layout!r}: convert the result, "
+                                             "by to_sparse()")
     raise TypeError(f"{function}(): argument 'layout' must be cygrad.layout, not {type(layout).__name__}")
 
 

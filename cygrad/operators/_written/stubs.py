@@ -46,10 +46,10 @@ def keyword_of(row: Elementwise) -> list[str]:
 
 
 def parameters_of(row: Elementwise) -> list[str]:
-    """Return the operands and parameters of a row; of two operands either may be a number."""
-    kind = "Tensor" if len(row.operands) == 1 else "Operand"
+    """Return the operands and parameters of a row; of several operands some may be numbers."""
+    kinds = {operand: "Tensor | np.ndarray" if operand in row.tensors else "Operand" for operand in row.operands}
     names = {"x": "input", "a": "input", "b": "other"}
-    return [*(f"{names.get(operand, operand)}: {kind}" for operand in row.operands),
+    return [*(f"{names.get(operand, operand)}: {'Tensor' if len(kinds) == 1 else kind}" for operand, kind in kinds.items()),
             *(f"{name}: _float = {value!r}" for name, value in row.params.items())]
 
 

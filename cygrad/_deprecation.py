@@ -16,7 +16,7 @@ def number(version: str) -> tuple[int, int]:
 
 
 def deprecated(since: str, removal: str, instead: str) -> Callable[[F], F]:
-    """Mark a function whose name goes in release `removal`: each call warns, and names what stands in its place.
+    """Mark a function whose name goes in release `removal`: each call warns, and names its replacement.
 
     ValueError where `removal` comes sooner than two releases of the second number after `since`.
 

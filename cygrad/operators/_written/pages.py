@@ -16,13 +16,17 @@ from typing import Any
 
 from cygrad.operators import public_name
 from cygrad.operators._written import catalogue, exports, modules, stubs
+from cygrad.operators._written.facts import facts
 from cygrad.operators._written.latex import latex, symbol
 from cygrad.operators._written.markdown import block, code, described, slug, summary, table
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise, formula
 
 FOLDER = stubs.PACKAGE.parent / "docs" / "api"
 ABOUT = "Every public name. `python -m cygrad.operators` writes these pages, from the declarations and their docstrings."
-OPERATORS = "By families. Functions of `dim` take `axis`, too, and with `keepdim` `keepdims`."
+OPERATORS = """\
+By families. Names, arguments and defaults are torch's; where NumPy's name is another, or torch has none, the operator's section says so.
+Functions of `dim` take `axis`, too, and with `keepdim` `keepdims`. Lists of dtypes are measured: all tensors of a call have the dtype,
+masks and indices excepted."""
 TABLES = ("elementwise.py", "special.py")
 FORMULAS = """\
 Elementwise operators, the rows of `cygrad/ops/elementwise.py` and `special.py`. `x`, or `a` and `b`, are the operands, `y` is the result.
@@ -64,7 +68,7 @@ def _signatures(entries: list[catalogue.Entry]) -> str:
     return "\n".join(results.values())
 
 
-def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
+def _reductions(family: Any, operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
     """Yield the rows of the table that a family has, the signature that they share, and a section for each."""
     rows = [REDUCTIONS[name] for name in operators if name in REDUCTIONS]
     if rows:
@@ -75,6 +79,7 @@ def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
         yield f"## {row.name}"
         yield code(_names(operators[row.name]))
         yield row.doc
+        yield facts(getattr(family, row.name))
 
 
 def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
@@ -83,11 +88,12 @@ def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
     single = {name: entries for name, entries in operators.items() if name not in REDUCTIONS}
     titles = {name: public_name(name) for name in single}
     summaries = (summary(getattr(family, name), title, f"#{slug(title)}") for name, title in titles.items())
-    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), table("operator, result", summaries)]
+    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(family, operators), table("operator, result", summaries)]
     for name, entries in single.items():
         text = getdoc(getattr(family, name)) or ""
-        parts += [f"## {titles[name]}", block("python", _signatures(entries)), code(_names(entries)), described(text)]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"## {titles[name]}", block("python", _signatures(entries)), code(_names(entries)), described(text),
+                  facts(getattr(family, name))]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 # ----- Rows -----

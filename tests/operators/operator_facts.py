@@ -31,7 +31,7 @@ KINDS = {"bool": ("bool",), "integer": GROUPS["integer"], "unsigned": GROUPS["un
 
 def measured(name):
     """Return (dtypes, errors) of an operator: groups of dtypes that it takes, and the exceptions for all others."""
-    taken, errors = set(), set()
+    accepted, errors = set(), set()
     for dtype in (dtype for group in KINDS.values() for dtype in group):
         raised = set()
         for sample in (samples.SAMPLES | samples.PLAIN)[name]:
@@ -39,13 +39,13 @@ def measured(name):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     sample.call(*(tensor_of(cg, array, dtype) for array in samples.rule_operands(sample.shapes)))
-                taken.add(dtype)
+                accepted.add(dtype)
             except Exception as error:
                 raised.add(type(error).__name__)
-        if dtype not in taken:
+        if dtype not in accepted:
             errors |= raised
-    words = [group if taken >= set(dtypes) else dtype for group, dtypes in KINDS.items()
-             for dtype in (dtypes if not taken >= set(dtypes) else dtypes[:1]) if dtype in taken]
+    words = [group if accepted >= set(dtypes) else dtype for group, dtypes in KINDS.items()
+             for dtype in (dtypes if not accepted >= set(dtypes) else dtypes[:1]) if dtype in accepted]
     return " ".join(words), " ".join(sorted(errors))
 
 

@@ -1,4 +1,4 @@
-"""Facts on the reference pages of operators: the file that the pages read has what the samples measure now."""
+"""Facts on the reference pages of operators: the file that the pages read agrees with the samples as they are measured now."""
 
 import pytest
 

@@ -28,10 +28,10 @@ def examples(page: str) -> list[Example]:
 def card(example: Example, downloads: Path) -> str:
     """Return the card of an example: picture, subject, check, size, time, downloads."""
     place = f"{downloads.name}/{example.name}"
-    subject = re.sub(r"^\[(.*?)\]\((.*?)\)", r"**[\1](\2)**", example.subject)
+    title = example.name.replace("_", " ").capitalize()
     lines = len((downloads / f"{example.name}.py").read_text().splitlines())
     seconds = json.loads((downloads / f"{example.name}.ipynb").read_text())["metadata"]["seconds"]
-    return (f":::{{grid-item-card}}\n:img-top: {place}.svg\n:img-alt: Picture of {example.name}\n\n{subject}\n\n"
+    return (f":::{{grid-item-card}}\n:img-top: {place}.svg\n:img-alt: Picture of {example.name}\n\n**{title}**: {example.subject}\n\n"
             f"{lines} lines, {seconds:.0f} s as a notebook. Checked against {example.check}.\n\n"
             f"{{download}}`script <{place}.py>` · {{download}}`notebook <{place}.ipynb>`\n:::\n")
 

@@ -14,7 +14,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import cygrad
 from building.gallery import gallery
 from building.notebooks import NOTEBOOKS
 from cygrad.operators._written.pages import places as places_of_names
@@ -85,8 +84,6 @@ def write_pages() -> int:
     by_path = places()
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(DOCS, PAGES, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
-    versions = [{"name": "development", "version": cygrad.__version__, "url": "index.html", "preferred": True}]
-    (PAGES / "_static" / "switcher.json").write_text(json.dumps(versions))
     write_names()
     texts = {place: for_site(path, place, by_path, repository) for path, place in by_path.items() if path != ROOT / "README.md"}
     shutil.copytree(NOTEBOOKS, PAGES / "downloads")

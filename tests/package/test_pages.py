@@ -108,6 +108,21 @@ def test_every_row_has_mathematics():
             assert set(written) <= {*string.printable} and "None" not in written
 
 
+# ----- Versions -----
+@pytest.mark.skipif(not (public.ROOT / "building").is_dir(), reason="needs the sources")
+def test_a_served_site_lists_its_versions(tmp_path, capsys):
+    versions = importlib.import_module("building.versions")
+    for name in ("0.9.0", "dev", "0.10.0"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("")
+    (tmp_path / "not built").mkdir()
+    assert versions.main([str(tmp_path), "https://somewhere/"]) == 0
+    listed = json.loads((tmp_path / "switcher.json").read_text())
+    assert [row["version"] for row in listed] == ["dev", "0.10.0", "0.9.0"] and listed[1]["url"] == "https://somewhere/0.10.0/"
+    assert [row["preferred"] for row in listed] == [False, True, False] and 'url=0.10.0/"' in (tmp_path / "index.html").read_text()
+    assert versions.folder_of("0.2.0.dev0") == "dev" and versions.folder_of("0.2.0") == "0.2.0"
+
+
 # ----- The gallery -----
 SMALL = '''"""A picture."""
 

@@ -8,7 +8,7 @@ import copy
 import functools
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
@@ -218,8 +218,13 @@ def _modules() -> str:
 
 def _operators(families: dict[str, dict[str, list[catalogue.Entry]]]) -> str:
     """Return the page that leads to the families of operators."""
-    links = [(f"[{_row_title(title)}]({_page_of(title)})", code((row.name for row in rows), " ")) for title, rows in _sections()]
-    links += [(f"[{_title(module)}]({_stem(module)}.md)", code(map(public_name, operators), " ")) for module, operators in families.items()]
+    def named(page: str, names: Iterable[str]) -> str:
+        return " ".join(f"[`{name}`]({page}#{slug(name)})" for name in names)
+
+    links = [(f"[{_row_title(title)}]({_page_of(title)})", named(_page_of(title), (public_name(row.name) for row in rows)))
+             for title, rows in _sections()]
+    links += [(f"[{_title(module)}]({_stem(module)}.md)", named(f"{_stem(module)}.md", map(public_name, operators)))
+              for module, operators in families.items()]
     index = "\n".join(textwrap.fill(f"- {link}: {names}", 140, subsequent_indent="  ", break_on_hyphens=False) for link, names in links)
     return f"# Operators\n\n{OPERATORS}\n\n{index}\n\n## Elementwise\n\n{FORMULAS}\n"
 

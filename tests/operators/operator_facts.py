@@ -10,7 +10,6 @@ import importlib
 import warnings
 from collections import Counter, defaultdict
 from contextlib import suppress
-from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,9 @@ import cygrad as cg
 import samples
 from cygrad.numpy_functions.rows import name_of
 from cygrad.operators import public_name
+from cygrad.ops import ELEMENTWISE
 from interchange import test_numpy_functions
-from torch_refusals import GROUPS, tensor_of
+from torch_refusals import GROUPS, calls_of, tensor_of
 
 catalogue = importlib.import_module("cygrad.operators._written.catalogue")
 CONVERSIONS = {"to"}
@@ -34,11 +34,11 @@ def measured(name):
     accepted, errors = set(), set()
     for dtype in (dtype for group in KINDS.values() for dtype in group):
         raised = set()
-        for sample in (samples.SAMPLES | samples.PLAIN)[name]:
+        for _, call, arrays in calls_of(name):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    sample.call(*(tensor_of(cg, array, dtype) for array in samples.rule_operands(sample.shapes)))
+                    call(*(tensor_of(cg, array, dtype) for array in arrays))
                 accepted.add(dtype)
             except Exception as error:
                 raised.add(type(error).__name__)
@@ -71,9 +71,9 @@ def _trace(call, dtype):
 
 
 def names():
-    """Return the declared operators that have samples, in the order of the alphabet."""
+    """Return the rows, and the declared operators that have samples, in the order of the alphabet."""
     declared = {entry.name for entry in catalogue.entries()}
-    return sorted(name for name in samples.SAMPLES | samples.PLAIN if name in declared)
+    return sorted({*ELEMENTWISE, *(declared & (samples.SAMPLES | samples.PLAIN).keys())})
 
 
 def read():
@@ -85,10 +85,8 @@ def read():
 def _in_torch(name):
     import torch
 
-    try:
-        return attrgetter(public_name(name))(torch) is not None
-    except AttributeError:
-        return hasattr(torch.Tensor, name)
+    places = (torch, torch.Tensor, torch.linalg, torch.fft, torch.special, torch.nn.functional, torch.signal.windows)
+    return any(hasattr(place, public_name(name).rpartition(".")[2]) for place in places)
 
 
 if __name__ == "__main__":

@@ -45,15 +45,18 @@ def _gradients(operator: Any) -> str:
     return ""
 
 
-def facts(operator: Any) -> str:
-    """Return a list of sentences about an operator: dtypes and errors, gradients, names elsewhere."""
-    row = _measured().get(operator.name, {})
-    lines = [_gradients(operator)]
+def facts(name: str, operator: Any = None, ufunc: str | None = None) -> str:
+    """Return a list of sentences about an operator: dtypes and errors, gradients, names elsewhere.
+
+    The gradients of a row are its formulas: it is given without the operator, and with NumPy's name.
+    """
+    row = _measured().get(name, {})
+    lines = [_gradients(operator)] if operator else []
     if words := row.get("dtypes", "").split():
         lines.insert(0, _dtypes(words, row["errors"].split()))
-    numpys = row.get("numpy", "").split()
-    if numpys not in ([], [public_name(operator.name)]):
-        lines.append(f"NumPy: computes {code(f'np.{name}' for name in numpys)}.")
+    numpys = dict.fromkeys([*filter(None, [ufunc]), *row.get("numpy", "").split()])
+    if numpys.keys() - {public_name(name)}:
+        lines.append(f"NumPy: computes {code(f'np.{function}' for function in numpys)}.")
     if row.get("torch") == "no":
         lines.append("Not in torch.")
     return "\n".join(f"- {line}" for line in lines if line)

@@ -58,7 +58,8 @@ html_sidebars = {"index": [], "examples": []}
 def visit_math(translator, node):
     """Write a formula as MathML, which is part of HTML."""
     is_block = isinstance(node, nodes.math_block)
-    translator.body.append(str(tex2mathml(node.astext(), as_block=is_block)))
+    formula = str(tex2mathml(node.astext(), as_block=is_block))
+    translator.body.append(f'<div class="formula">{formula}</div>' if is_block else formula)
     raise nodes.SkipNode
 
 

@@ -84,16 +84,19 @@ class Objective:
 
     def __call__(self, x: Any) -> tuple[float, Vector]:
         """Return the value and the gradient at a vector x, infinite and NaN ones too, which SciPy judges."""
+        value, gradient = self._evaluated(x)
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"value {value:.6g}", refresh=False)
+            self._bar.update()
+        return value, gradient
+
+    def _evaluated(self, x: Any) -> tuple[float, Vector]:
         self._recorded = None                   # frees the graph before the next one is made
         point = self._record(self._checked(x, "x"))
         gradient = grad(point.value, point.leaves, retain_graph=self._keep_graph, materialize_grads=True)
         if self._keep_graph:
             self._recorded = point
-        value = point.value.item()
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"value {value:.6g}", refresh=False)
-            self._bar.update()
-        return value, _joined(gradient).reshape(np.shape(x))
+        return point.value.item(), _joined(gradient).reshape(np.shape(x))
 
     def hessp(self, x: Any, p: Any) -> Vector:
         """Return the product of the Hessian at a vector x with a vector p, by reverse mode over reverse mode.

@@ -91,8 +91,12 @@ bench: $(VENV)/cygrad $(VENV)/bench.txt
 	$(RUN) -m cygrad bench
 
 # The pages as a site, build/site/index.html, without a warning: links, anchors and names are checked. It needs no server and no network.
-docs: $(VENV)/cygrad $(VENV)/docs.txt
+# The notebooks of the gallery run when an example or the package has changed.
+docs: $(VENV)/docs.txt build/notebooks
 	$(RUN) -m building.site
+
+build/notebooks: $(VENV)/cygrad $(VENV)/demo.txt $(VENV)/docs.txt $(wildcard examples/*.py) building/notebooks.py
+	$(RUN) -m building.notebooks
 
 # Built from the source archive, as others would, repaired, measured, and tested where there are neither sources nor a compiler.
 # A release's wheels of this machine: each Python that pyproject.toml has wheels of and that is found. TESTS=--quick takes a part of the suite.

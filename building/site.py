@@ -14,8 +14,8 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import cygrad
 from building.gallery import gallery
+from building.notebooks import NOTEBOOKS
 from cygrad.operators._written.pages import places as places_of_names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,10 +84,9 @@ def write_pages() -> int:
     by_path = places()
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(DOCS, PAGES, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
-    versions = [{"name": "development", "version": cygrad.__version__, "url": "index.html", "preferred": True}]
-    (PAGES / "_static" / "switcher.json").write_text(json.dumps(versions))
     write_names()
     texts = {place: for_site(path, place, by_path, repository) for path, place in by_path.items() if path != ROOT / "README.md"}
+    shutil.copytree(NOTEBOOKS, PAGES / "downloads")
     texts["examples.md"] = gallery(texts["examples.md"], PAGES / "downloads")
     placed = {"index.md"}
     for index in INDEXES:
@@ -99,6 +98,9 @@ def write_pages() -> int:
 
 
 def main(options: list[str]) -> int:
+    if not NOTEBOOKS.exists():
+        print("the gallery needs notebooks that ran: python -m building.notebooks", file=sys.stderr)
+        return 1
     print(f"{write_pages()} pages")
     checks = ["--fail-on-warning", "--keep-going", "--nitpicky"]
     return subprocess.run([sys.executable, "-m", "sphinx", *checks, "--jobs", "auto", *options, str(PAGES), str(SITE)]).returncode

@@ -21,12 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parser = _Parser(prog=NAME, description="Look at this installation of cygrad.")
+    parser = _Parser(prog=NAME, description="Look at this installation of cygrad.", epilog=f"{NAME} COMMAND --help shows its arguments.")
     parser.add_argument("--version", action="store_true", help="show the version")
-    commands = parser.add_subparsers(dest="command", metavar="command")
-    info = commands.add_parser("info", help="show compiler, instruction set, threads, BLAS, memory and denormal mode, and why")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    info = commands.add_parser("info", help="show the build, threads, BLAS and memory, and why")
     info.add_argument("--json", action="store_true", help="as JSON, for programs")
-    bench.add_arguments(commands.add_parser("bench", help="measure operators and programs against NumPy, and other libraries"))
+    bench.add_arguments(commands.add_parser("bench", help="measure operators and programs beside NumPy"))
     options = parser.parse_args(arguments)
     if options.command == "bench":
         return bench.run(options)

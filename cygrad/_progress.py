@@ -14,15 +14,17 @@ def bar(title: str, total: int | None = None) -> Any:
     return tqdm(desc=title, total=total)
 
 
-def counted(function: Callable[..., Any], title: str, total: int | None = None) -> Callable[..., Any]:
-    """Return a function that moves a bar at each call, and closes it after the last one."""
-    shown = bar(title, total)
-
+def counted(function: Callable[..., Any], shown: Any) -> Callable[..., Any]:
+    """Return a function that moves a bar at each call, and closes it after the last one, or where a call fails."""
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
-        result = function(*arguments, **keywords)
+        try:
+            result = function(*arguments, **keywords)
+        except BaseException:
+            shown.close()
+            raise
         shown.update()
-        if shown.n == total:
+        if shown.n == shown.total:
             shown.close()
         return result
 

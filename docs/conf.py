@@ -9,6 +9,7 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 import cygrad
+from building.versions import folder_of
 
 project, author, copyright = "cygrad", "the authors of cygrad", "the authors of cygrad"
 version = release = cygrad.__version__
@@ -33,7 +34,8 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"               # browsers draw it: no script, no network
-SERVED = os.environ.get("CYGRAD_SITE", "")  # the address with a folder for each version; without it the switcher reads the build's own list
+html_context = {"default_mode": "auto"}
+SERVED = os.environ.get("CYGRAD_SITE", "")  # the address with a folder for each version and their list; without it there is no switcher
 html_theme_options = {
     "github_url": "https://github.com/cygrad/cygrad",
     "navbar_align": "left",
@@ -42,8 +44,8 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "navbar_persistent": ["search-button"],
-    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
-    "switcher": {"json_url": f"{SERVED}/switcher.json" if SERVED else "_static/switcher.json", "version_match": version},
+    "navbar_end": [*["version-switcher"] * bool(SERVED), "theme-switcher", "navbar-icon-links"],
+    "switcher": {"json_url": f"{SERVED}/switcher.json", "version_match": folder_of(version)},
     "check_switcher": False,                # it is not served yet while it is built
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
@@ -56,7 +58,8 @@ html_sidebars = {"index": [], "examples": []}
 def visit_math(translator, node):
     """Write a formula as MathML, which is part of HTML."""
     is_block = isinstance(node, nodes.math_block)
-    translator.body.append(str(tex2mathml(node.astext(), as_block=is_block)))
+    formula = str(tex2mathml(node.astext(), as_block=is_block))
+    translator.body.append(f'<div class="formula">{formula}</div>' if is_block else formula)
     raise nodes.SkipNode
 
 

@@ -37,7 +37,11 @@ def _pictures(record: Record, file: Path) -> dict[str, Path]:
 
 
 def _lines(record: Record, pictures: dict[str, str]) -> Iterator[str]:
-    yield from ("# Benchmark", "", MADE, "", *(f"- {escaped(line)}" for line in tables.head(record)))
+    yield from ("# Benchmark", "")
+    if tables.peers(record):
+        table = tables.summary_table(record)
+        yield from (f"{table.title}.", "", markdown(table))
+    yield from (MADE, "", *(f"- {escaped(line)}" for line in tables.head(record)))
     if noisy := sum(bool(row["noise"]) for row in record["rows"]):
         yield f"- **{noisy} of {tables.counted(len(record['rows']), 'row')} are noisy** (`?`): the machine was not idle"
     yield ""
@@ -45,8 +49,7 @@ def _lines(record: Record, pictures: dict[str, str]) -> Iterator[str]:
         yield from ("**Errors of the benchmark**, rows that are not to be believed:", "")
         yield from (*(f"- {escaped(error)}" for error in record["errors"]), "")
     if tables.peers(record):
-        table = tables.summary_table(record)
-        yield from ("## In short", "", f"{table.title}.", "", markdown(table), *(f"- {escaped(note)}" for note in tables.notes(record)), "")
+        yield from (*(f"- {escaped(note)}" for note in tables.notes(record)), "")
     if record["ceilings"]:
         table = tables.ceilings_table(record)
         yield from (f"## {table.title}", "", markdown(table))

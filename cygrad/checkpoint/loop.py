@@ -17,7 +17,7 @@ from cygrad import random
 from cygrad._core.graph.handles import exchange_hooks
 from cygrad._core.graph.history import AccumulateGrad
 from cygrad._core.graph.node import Node, last_number
-from cygrad._progress import counted
+from cygrad._progress import bar, counted
 from cygrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from cygrad.checkpoint.reentrant import replayed_random_numbers
 from cygrad.tensor import Tensor
@@ -256,7 +256,7 @@ def checkpoint_loop(step: Step, state: Any, steps: int, snapshots: int, *paramet
     if steps == 0:
         return state
     if progress:
-        step = counted(step, "steps", calls_of_step(steps, snapshots) if is_grad_enabled() else steps)
+        step = counted(step, bar("steps", calls_of_step(steps, snapshots) if is_grad_enabled() else steps))
     loop = _Loop(step, state, steps, snapshots, parameters, preserve_rng_state)
     if is_grad_enabled():
         final = CheckpointLoop.apply(loop, loop.forward(), *initial, *parameters, *loop.captured)

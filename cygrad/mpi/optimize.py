@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 class Objective(optimize.Objective):
     """The sum over ranks of a scalar function of a tree of parameters, as SciPy calls it; made by `value_and_grad`."""
 
-    def __init__(self, f: Callable[[Any], Tensor], x0: Any, comm: Any = None) -> None:
-        super().__init__(f, x0)
+    def __init__(self, f: Callable[[Any], Tensor], x0: Any, comm: Any = None, progress: bool = False) -> None:
         self.comm = checked_communicator(value_and_grad, comm)
+        super().__init__(f, x0, progress and self.comm.rank == 0)
         self.x0 = self._from_root(self.x0)
 
-    def __call__(self, x: Any) -> tuple[float, Any]:
+    def _evaluated(self, x: Any) -> tuple[float, Any]:
         """Return the sums over ranks of the value and the gradient at a vector x, which rank 0 sends to all."""
-        value, gradient = super().__call__(self._from_root(x))
+        value, gradient = super()._evaluated(self._from_root(x))
         sums = self._sum(np.append(np.ravel(gradient), value))
         return float(sums[-1]), sums[:-1].reshape(gradient.shape)
 
@@ -58,14 +58,14 @@ class Objective(optimize.Objective):
         return result
 
 
-def value_and_grad(f: Callable[[Any], Tensor], x0: Any, comm: Any = None) -> Objective:
+def value_and_grad(f: Callable[[Any], Tensor], x0: Any, comm: Any = None, *, progress: bool = False) -> Objective:
     """Return the function of a vector for `scipy.optimize.minimize` with `jac=True`: the sum over ranks of f, and its gradient.
 
     `f` and `x0` are as for `cygrad.optimize.value_and_grad`; f returns this rank's share of the sum, for example the log-likelihood of
     its rows. It may send messages, such as halos: the gradient is the sum's. The start is rank 0's. All ranks call it, and the solver
-    with the same options.
+    with the same options. `progress=True` shows the bar of `cygrad.optimize.value_and_grad` on rank 0.
     """
-    return Objective(f, x0, comm)
+    return Objective(f, x0, comm, progress)
 
 
 def hessp(f: Callable[[Any], Tensor], x0: Any, comm: Any = None) -> Callable[[Any, Any], Any]:

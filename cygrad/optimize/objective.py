@@ -13,7 +13,7 @@ only to call its solvers; nothing here imports it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,14 @@ class Objective:
         self._keep_graph = False
         self._bar = bar("gradients") if progress else None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the bar of progress."""
+        if self._bar is not None:
+            self._bar.close()
+
     def flatten(self, tree: Any) -> Vector:
         """Return a tree of the structure and shapes of x0 as a vector of doubles, e.g. of bounds; ValueError if it has others.
 
@@ -76,16 +84,19 @@ class Objective:
 
     def __call__(self, x: Any) -> tuple[float, Vector]:
         """Return the value and the gradient at a vector x, infinite and NaN ones too, which SciPy judges."""
+        value, gradient = self._evaluated(x)
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"value {value:.6g}", refresh=False)
+            self._bar.update()
+        return value, gradient
+
+    def _evaluated(self, x: Any) -> tuple[float, Vector]:
         self._recorded = None                   # frees the graph before the next one is made
         point = self._record(self._checked(x, "x"))
         gradient = grad(point.value, point.leaves, retain_graph=self._keep_graph, materialize_grads=True)
         if self._keep_graph:
             self._recorded = point
-        value = point.value.item()
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"value {value:.6g}", refresh=False)
-            self._bar.update()
-        return value, _joined(gradient).reshape(np.shape(x))
+        return point.value.item(), _joined(gradient).reshape(np.shape(x))
 
     def hessp(self, x: Any, p: Any) -> Vector:
         """Return the product of the Hessian at a vector x with a vector p, by reverse mode over reverse mode.
@@ -164,7 +175,7 @@ def value_and_grad(f: Callable[[Any], Tensor], x0: Any, *, progress: bool = Fals
     `f` takes the parameters, a tree with the structure of `x0`, and returns a scalar tensor. The leaves of `x0` are tensors, arrays or
     numbers; f is given tensors of float64 or complex128 in their places, in any precision. Of a complex parameter the vector has
     both parts of each number, one behind the other. A parameter that f does not use has gradient 0.
-    `progress=True` counts the gradients, beside the last value, on a bar of tqdm.
+    `progress=True` counts the gradients, beside the last value, on a bar of tqdm; as a context manager the objective closes it.
     TypeError for leaves that are no floating-point numbers; when called, ValueError for a vector of another size than `x0`, TypeError or
     RuntimeError if f returns no scalar tensor, or one that was not computed from the parameters.
 

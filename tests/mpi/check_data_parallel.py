@@ -1,6 +1,8 @@
 """Averaged gradients, SciPy's solvers on replicated parameters, reproducible sums."""
 
+import io
 import math
+from contextlib import redirect_stderr
 
 from checking import COMM, RANK, SIZE, cg, drawn, mpi, np, refused, run
 
@@ -48,6 +50,14 @@ def check_solvers_run_on_the_same_bits():
     x, p = np.ones(3), np.arange(3.0)
     np.testing.assert_allclose(mpi.optimize.hessp(f, np.zeros(3))(x, p), whole.hessp(x, p), rtol=1e-12)
     assert objective(x)[0] == objective(x)[0]
+
+
+def check_a_bar_shows_the_sum_on_rank_0():
+    shares = (lambda x: (x - RANK).square().sum()), np.zeros(2)
+    with redirect_stderr(io.StringIO()) as shown, mpi.optimize.value_and_grad(*shares, progress=True) as objective:
+        value, _ = objective(np.ones(2))
+    text = shown.getvalue()
+    assert f"value {value:.6g}" in text and "gradients: 1" in text if RANK == 0 else not text
 
 
 def check_reproducible_sums_are_exact_to_the_last_bit_or_so():

@@ -108,15 +108,61 @@ def test_every_row_has_mathematics():
             assert set(written) <= {*string.printable} and "None" not in written
 
 
-# ----- The gallery -----
+# ----- Versions -----
 @pytest.mark.skipif(not (public.ROOT / "building").is_dir(), reason="needs the sources")
-def test_the_gallery_has_a_script_and_a_notebook_of_each_example(tmp_path):
-    gallery = importlib.import_module("building.gallery")
-    page = (DOCS / "examples.md").read_text()
-    text = gallery.gallery(page, tmp_path)
-    for example in gallery.examples(page):
-        assert f"downloads/{example.name}.ipynb" in text
-        cells = json.loads((tmp_path / f"{example.name}.ipynb").read_text())["cells"]
-        code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-        source = (tmp_path / f"{example.name}.py").read_text()
-        assert ast.dump(ast.parse("\n".join(code[1:]))) == ast.dump(ast.Module(ast.parse(source).body[1:], []))
+def test_a_served_site_lists_its_versions(tmp_path, capsys):
+    versions = importlib.import_module("building.versions")
+    for name in ("0.9.0", "dev", "0.10.0"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("")
+    (tmp_path / "not built").mkdir()
+    assert versions.main([str(tmp_path), "https://somewhere/"]) == 0
+    listed = json.loads((tmp_path / "switcher.json").read_text())
+    assert [row["version"] for row in listed] == ["dev", "0.10.0", "0.9.0"] and listed[1]["url"] == "https://somewhere/0.10.0/"
+    assert [row["preferred"] for row in listed] == [False, True, False] and 'url=0.10.0/"' in (tmp_path / "index.html").read_text()
+    assert versions.folder_of("0.2.0.dev0") == "dev" and versions.folder_of("0.2.0") == "0.2.0"
+
+
+# ----- The gallery -----
+SMALL = '''"""A picture."""
+
+import sys
+
+
+def main():
+    open(sys.argv[2], "w").write("<svg/>")
+    print(6 * 7)
+
+
+main()
+'''
+
+
+@pytest.mark.skipif(not (public.ROOT / "building").is_dir(), reason="needs the sources")
+def test_a_notebook_has_the_code_of_its_script():
+    notebooks = importlib.import_module("building.notebooks")
+    for script in notebooks.scripts():
+        cells = notebooks.notebook(script)["cells"]
+        code = [cell["source"] for cell in cells if cell["cell_type"] == "code"][1:-1]
+        assert ast.dump(ast.parse("\n".join(code))) == ast.dump(ast.Module(ast.parse(script.read_text()).body[1:], []))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (public.ROOT / "building").is_dir(), reason="needs the sources")
+def test_a_notebook_has_the_output_of_its_run(tmp_path):
+    pytest.importorskip("nbclient", reason="nbclient runs the notebooks of the site")
+    pytest.importorskip("ipykernel", reason="ipykernel runs the cells of a notebook")
+    notebooks, gallery = importlib.import_module("building.notebooks"), importlib.import_module("building.gallery")
+    script, downloads = tmp_path / "small.py", tmp_path / "downloads"
+    downloads.mkdir()
+    script.write_text(SMALL)
+    (downloads / script.name).write_text(script.read_text())
+    notebooks.run(script, downloads)
+    *_, call, picture = json.loads((downloads / "small.ipynb").read_text())["cells"]
+    assert call["outputs"][0]["text"] == ["42\n"] and picture["outputs"][0]["data"]["image/svg+xml"] == ["<svg/>"]
+    page = "| example | subject | checked against |\n|---|---|---|\n| `examples/small.py` | a number | nothing |\n"
+    text = gallery.gallery(page, downloads)
+    assert "downloads/small.ipynb" in text and f"{len(SMALL.splitlines())} lines" in text
+    script.write_text('"""A failure."""\n\nimport sys\n\nsys.exit("wrong")\n')
+    with pytest.raises(Exception, match="wrong"):
+        notebooks.run(script, downloads)

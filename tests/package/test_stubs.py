@@ -177,7 +177,7 @@ def test_signatures_of_rows_have_the_names_of_their_operators(name):
 def mypy(tmp_path_factory):
     """Return a function that runs mypy as strictly as it can be on a file, and returns its report."""
     cache = tmp_path_factory.mktemp("mypy")
-    options = ["--strict", "--allow-untyped-decorators", "--follow-imports=silent", "--config-file=", f"--cache-dir={cache}"]
+    options = ["--strict", "--follow-imports=silent", "--config-file=", f"--cache-dir={cache}"]
 
     def run(path):
         command = [sys.executable, "-m", "mypy", *options, str(path)]
@@ -190,7 +190,7 @@ def mypy(tmp_path_factory):
 
 @pytest.mark.slow
 @needs_mypy
-def test_mypy_accepts_training_code(mypy):
+def test_mypy_accepts_programs_of_users(mypy):
     report = mypy(typing_sample.__file__)
     assert report.startswith("Success"), report
 
@@ -207,7 +207,7 @@ def pyright():
 
 @pytest.mark.slow
 @needs_pyright
-def test_pyright_accepts_training_code(pyright):
+def test_pyright_accepts_programs_of_users(pyright):
     report = pyright(typing_sample.__file__)
     assert "0 errors, 0 warnings" in report, report
 
@@ -265,3 +265,4 @@ def test_the_sample_runs():
     assert typing_sample.train() > 0
     assert typing_sample.shapes(cygrad.rand(3, 4)) == (2, 1, 1, 2, 2)
     assert len(typing_sample.second_derivative()) == 3
+    assert typing_sample.descent(cygrad.ones(3), 5).shape == (3,) and typing_sample.objective()[0] == 5.0

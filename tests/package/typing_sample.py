@@ -1,4 +1,4 @@
-"""Training code as users write it; `test_stubs` has mypy check it strictly, and runs it."""
+"""Programs as users write them; `test_stubs` has mypy check it strictly, and runs it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import cygrad
-from cygrad import Tensor
+from cygrad import Tensor, checkpoint, func, optimize
 from cygrad.autograd import Function
 
 
@@ -100,3 +100,37 @@ def second_derivative() -> list[float]:
     assert x.grad is not None and limits.bits == 64 and 2.0 - x.grad is not x
     numbers: list[float] = x.grad.double().tolist()
     return numbers
+
+
+@cygrad.compile
+def energy(x: Tensor) -> Tensor:
+    return (x.sin() * x).sum()
+
+
+def descent(start: Tensor, steps: int) -> Tensor:
+    """Return the end of some steps downhill, of functions that are compiled, batched, looped and differentiated."""
+    def step(x: Tensor, number: int) -> Tensor:
+        value: Tensor
+        gradient: Tensor
+        value, gradient = func.value_and_grad(energy)(x)
+        assert value.ndim == 0
+        return x - gradient / (number + 10)
+
+    batch: Tensor = func.vmap(energy)(cygrad.stack([start, start]))
+    jacobian: Tensor = func.jacfwd(lambda x: x * x)(start)
+    carry: Tensor
+    carry, sums = func.scan(lambda c, x: (c + x, c), cygrad.zeros(()), cygrad.arange(4.0))
+    assert batch.shape == (2,) and jacobian.ndim == 2 and carry.item() == 6 and sums is not None
+    end: Tensor = checkpoint.checkpoint_loop(step, start, steps, 3, progress=False)
+    return end
+
+
+def objective() -> tuple[float, np.ndarray]:
+    """Return value and gradient of a function of a tree of parameters, as SciPy's solvers take them."""
+    def misfit(p: dict[str, Tensor]) -> Tensor:
+        return (p["slope"] * cygrad.arange(3) + p["offset"]).square().sum()
+
+    with optimize.value_and_grad(misfit, {"slope": 1.0, "offset": np.zeros(3)}) as function:
+        product: np.ndarray = function.hessp(function.x0, np.ones(4))
+        value, gradient = function(function.x0)
+    return value, gradient + 0 * product

@@ -6,6 +6,7 @@ The two functions are here; the checks they run are imported when they are calle
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from cygrad._imports import at_first_use
@@ -128,18 +129,19 @@ def gradcheck(
         check_backward_ad=check_backward_ad,
         fast_mode=fast_mode,
     )
-    if progress:
-        from cygrad._progress import counted
-        func = counted(func, "calls")
-    case = Case(func, arguments)
-    try:
-        _run_checks(case, settings)
-    except GradcheckError as error:
-        if not raise_exception:
-            return False
-        if case.numbering():
-            error.add_note(case.numbering())
-        raise
+    with ExitStack() as bars:
+        if progress:
+            from cygrad._progress import bar, counted
+            func = counted(func, bars.enter_context(bar("calls")))
+        case = Case(func, arguments)
+        try:
+            _run_checks(case, settings)
+        except GradcheckError as error:
+            if not raise_exception:
+                return False
+            if case.numbering():
+                error.add_note(case.numbering())
+            raise
     return True
 
 

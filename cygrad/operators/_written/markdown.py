@@ -44,6 +44,11 @@ def _arguments(match: re.Match[str]) -> str:
     return f"{match[1]}:\n\n" + "\n".join(items)
 
 
+def source(path: str) -> str:
+    """Return a line that leads to a file of the package."""
+    return f"Source: [`{path}`](../../{path})"
+
+
 def slug(heading: str) -> str:
     """Return the anchor of a heading, as GitHub has it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

@@ -10,7 +10,7 @@ from inspect import getdoc
 from typing import Any, NamedTuple
 
 from cygrad.operators._written import exports, stubs
-from cygrad.operators._written.markdown import block, code, described, slug, summary, table
+from cygrad.operators._written.markdown import block, code, described, slug, source, summary, table
 
 ROOT = stubs.PACKAGE.parent
 TENSOR = "cygrad.Tensor"
@@ -79,7 +79,7 @@ def _source(thing: Any) -> str:
     path = stubs.PACKAGE.joinpath(*module.split(".")[1:])
     for file in (path.with_suffix(".py"), path.with_suffix(".pyx"), path / "__init__.py"):
         if module.startswith("cygrad") and file.exists():
-            return f"Source: [`{file.relative_to(ROOT)}`](../../{file.relative_to(ROOT)})"
+            return source(file.relative_to(ROOT).as_posix())
     return ""
 
 

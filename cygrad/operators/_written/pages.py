@@ -8,22 +8,27 @@ import copy
 import functools
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from inspect import getdoc
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cygrad.operators import public_name
 from cygrad.operators._written import catalogue, exports, modules, stubs
+from cygrad.operators._written.facts import facts
 from cygrad.operators._written.latex import latex, symbol
-from cygrad.operators._written.markdown import block, code, described, slug, summary, table
+from cygrad.operators._written.markdown import block, code, described, slug, source, summary, table
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise, formula
 
 FOLDER = stubs.PACKAGE.parent / "docs" / "api"
 ABOUT = "Every public name. `python -m cygrad.operators` writes these pages, from the declarations and their docstrings."
-OPERATORS = "By families. Functions of `dim` take `axis`, too, and with `keepdim` `keepdims`."
-TABLES = ("elementwise.py", "special.py")
+OPERATORS = """\
+By families. Names, arguments and defaults are torch's; where NumPy's name is another, or torch has none, the operator's section says so.
+Functions of `dim` take `axis`, too, and with `keepdim` `keepdims`. Lists of dtypes are measured: all tensors of a call have the dtype,
+masks and indices excepted."""
+TABLES = ("cygrad/ops/elementwise.py", "cygrad/ops/special.py")
 FORMULAS = """\
 Elementwise operators, the rows of `cygrad/ops/elementwise.py` and `special.py`. `x`, or `a` and `b`, are the operands, `y` is the result.
 Each operator is a function with `out=`, a method, and, with `_` behind its name, a method in place. The derivatives are factors of the
@@ -64,7 +69,7 @@ def _signatures(entries: list[catalogue.Entry]) -> str:
     return "\n".join(results.values())
 
 
-def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
+def _reductions(family: Any, operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
     """Yield the rows of the table that a family has, the signature that they share, and a section for each."""
     rows = [REDUCTIONS[name] for name in operators if name in REDUCTIONS]
     if rows:
@@ -75,6 +80,7 @@ def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
         yield f"## {row.name}"
         yield code(_names(operators[row.name]))
         yield row.doc
+        yield facts(row.name, getattr(family, row.name))
 
 
 def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
@@ -83,11 +89,13 @@ def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
     single = {name: entries for name, entries in operators.items() if name not in REDUCTIONS}
     titles = {name: public_name(name) for name in single}
     summaries = (summary(getattr(family, name), title, f"#{slug(title)}") for name, title in titles.items())
-    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), table("operator, result", summaries)]
+    parts = [f"# {_title(module)}", getdoc(family) or "", source(f"{module.replace('.', '/')}.py"), *_reductions(family, operators),
+             table("operator, result", summaries)]
     for name, entries in single.items():
         text = getdoc(getattr(family, name)) or ""
-        parts += [f"## {titles[name]}", block("python", _signatures(entries)), code(_names(entries)), described(text)]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"## {titles[name]}", block("python", _signatures(entries)), code(_names(entries)), described(text),
+                  facts(getattr(family, name).name, getattr(family, name))]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 # ----- Rows -----
@@ -95,10 +103,20 @@ def _kinds(kinds: str) -> str:
     return ", ".join(KINDS[kind] for kind in kinds)
 
 
-def _sections() -> Iterator[tuple[str, list[Elementwise]]]:
-    """Yield the headings of the table, and the rows below each."""
-    for part in (part for name in TABLES for part in (stubs.PACKAGE / "ops" / name).read_text().split("\n# ----- ")[1:]):
-        yield part.partition(" -----")[0], [ELEMENTWISE[name] for name in re.findall(r'^elementwise\("(\w+)"', part, re.MULTILINE)]
+class Section(NamedTuple):
+    """A heading of a table, the rows below it, and the table's file."""
+
+    title: str
+    rows: list[Elementwise]
+    path: str
+
+
+def _sections() -> Iterator[Section]:
+    """Yield the parts of the tables of formulas."""
+    for path in TABLES:
+        for part in (stubs.PACKAGE.parent / path).read_text().split("\n# ----- ")[1:]:
+            names = re.findall(r'^elementwise\("(\w+)"', part, re.MULTILINE)
+            yield Section(part.partition(" -----")[0], [ELEMENTWISE[name] for name in names], path)
 
 
 def _formula_names(row: Elementwise) -> list[str]:
@@ -143,16 +161,24 @@ def _row(row: Elementwise) -> Iterator[str]:
     yield code(_formula_names(row))
     yield row.doc + FORMS[row.method, row.in_place]
     yield _mathematics(row)
+    operator = attrgetter(public_name(row.name))(exports.PACKAGE)
+    yield _example(getdoc(operator) or "")
     written = {"y": row.y, **row.let, **{f"d{operand}": text for operand, text in row.partials.items()}}
-    yield f"Row: {', '.join(f'`{name} = {text}`' for name, text in written.items())}. Dtypes: {_kinds(row.kinds)}."
-    if row.numpy and row.numpy != row.name:
-        yield f"NumPy: `np.{row.numpy}`."
+    yield f"Row: {', '.join(f'`{name} = {text}`' for name, text in written.items())}. It is computed in {_kinds(row.kinds)}."
+    yield facts(row.name, ufunc=row.numpy)
 
 
-def _section(title: str, rows: list[Elementwise]) -> str:
-    links = {row.name: f"[`{row.name}`](#{slug(public_name(row.name))})" for row in rows}
-    head = table("operator, dtypes, meaning", ((links[row.name], _kinds(row.kinds), row.doc) for row in rows))
-    return "\n\n".join([f"# {_row_title(title)}", head, NOTATION, *(part for row in rows for part in _row(row))]) + "\n"
+def _example(docstring: str) -> str:
+    """Return the example of a row's docstring with the result in place of its shape."""
+    call = re.search(r"^>>> (cygrad\..*)\.shape$", docstring, re.MULTILINE)
+    return block("pycon", f">>> import cygrad\n>>> {call[1]}\n{eval(call[1], {'cygrad': exports.PACKAGE})!r}") if call else ""
+
+
+def _section(section: Section) -> str:
+    links = {row.name: f"[`{row.name}`](#{slug(public_name(row.name))})" for row in section.rows}
+    head = table("operator, computed in, meaning", ((links[row.name], _kinds(row.kinds), row.doc) for row in section.rows))
+    parts = [f"# {_row_title(section.title)}", head, NOTATION, source(section.path), *(part for row in section.rows for part in _row(row))]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _row_title(title: str) -> str:
@@ -184,10 +210,10 @@ def _places(families: dict[str, dict[str, list[catalogue.Entry]]]) -> dict[str, 
         for name, entries in operators.items():
             for public in _names(entries):
                 results[_path(public)] = modules.Place(f"{_stem(module)}.md", slug(public_name(name)))
-    for title, rows in _sections():
-        for row in rows:
+    for section in _sections():
+        for row in section.rows:
             for public in _formula_names(row):
-                results.setdefault(_path(public), modules.Place(_page_of(title), slug(public_name(row.name))))
+                results.setdefault(_path(public), modules.Place(_page_of(section.title), slug(public_name(row.name))))
     return results
 
 
@@ -212,8 +238,13 @@ def _modules() -> str:
 
 def _operators(families: dict[str, dict[str, list[catalogue.Entry]]]) -> str:
     """Return the page that leads to the families of operators."""
-    links = [(f"[{_row_title(title)}]({_page_of(title)})", code((row.name for row in rows), " ")) for title, rows in _sections()]
-    links += [(f"[{_title(module)}]({_stem(module)}.md)", code(map(public_name, operators), " ")) for module, operators in families.items()]
+    def named(page: str, names: Iterable[str]) -> str:
+        return " ".join(f"[`{name}`]({page}#{slug(name)})" for name in names)
+
+    links = [(f"[{_row_title(title)}]({_page_of(title)})", named(_page_of(title), (public_name(row.name) for row in rows)))
+             for title, rows, _ in _sections()]
+    links += [(f"[{_title(module)}]({_stem(module)}.md)", named(f"{_stem(module)}.md", map(public_name, operators)))
+              for module, operators in families.items()]
     index = "\n".join(textwrap.fill(f"- {link}: {names}", 140, subsequent_indent="  ", break_on_hyphens=False) for link, names in links)
     return f"# Operators\n\n{OPERATORS}\n\n{index}\n\n## Elementwise\n\n{FORMULAS}\n"
 
@@ -222,7 +253,7 @@ def pages() -> dict[Path, str]:
     """Return the text of each page by its place."""
     families = _families()
     results = {f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
-    results |= {_page_of(title): _section(title, rows) for title, rows in _sections()}
+    results |= {_page_of(section.title): _section(section) for section in _sections()}
     assert not results.keys() & _reference().pages.keys(), "a family has the name of a public module"
     results |= {**_reference().pages, "README.md": _modules(), "operators.md": _operators(families)}
     return {FOLDER / name: text for name, text in results.items()}

@@ -3,7 +3,7 @@
 import sys
 
 from cygrad import _commands
-from cygrad.operators._written import catalogue, pages, stubs
+from cygrad.operators._written import catalogue, facts, pages, stubs
 
 
 def main() -> int:
@@ -11,6 +11,7 @@ def main() -> int:
     catalogue.REGISTRY.write_text(catalogue.registry())
     for path in stubs.PATHS:
         path.write_text(stubs.stub(path))
+    facts.measure()
     pages.write()
     return 0
 

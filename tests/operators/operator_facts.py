@@ -1,8 +1,8 @@
 """Facts about operators for their reference pages, measured by the samples: dtypes, errors, NumPy's name, whether torch has the name.
 
-Where torch is installed, `PYTHONPATH=tests python tests/operators/operator_facts.py` writes `tests/operators/operator_facts.csv` anew;
-`python -m cygrad.operators` then writes the pages. An operator takes a dtype that one of its calls computes with. NumPy's functions are
-those that the operator computes for tensors.
+`python -m cygrad.operators` runs this file, which writes `operator_facts.csv`, and reads that for the pages. An operator takes a dtype that
+one of its calls computes with. NumPy's functions are those that the operator computes for tensors. Torch is asked for names where it is
+installed; else they stay as they are, and a new name counts as torch's.
 """
 
 import csv
@@ -82,16 +82,19 @@ def read():
         return {row["operator"]: row for row in csv.DictReader(file)}
 
 
-def _in_torch(name):
-    import torch
-
+def _in_torch(name, known):
+    """Return "no" for a name that torch lacks, else "": as torch says, or as it was where torch is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return known[name]["torch"] if name in known else ""
     places = (torch, torch.Tensor, torch.linalg, torch.fft, torch.special, torch.nn.functional, torch.signal.windows)
-    return any(hasattr(place, public_name(name).rpartition(".")[2]) for place in places)
+    return "" if any(hasattr(place, public_name(name).rpartition(".")[2]) for place in places) else "no"
 
 
 if __name__ == "__main__":
-    numpys = numpys_names()
+    numpys, known = numpys_names(), read()
     with FILE.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["operator", "dtypes", "errors", "numpy", "torch"])
-        writer.writerows([name, *measured(name), " ".join(numpys.get(name, ())), "" if _in_torch(name) else "no"] for name in names())
+        writer.writerows([name, *measured(name), " ".join(numpys.get(name, ())), _in_torch(name, known)] for name in names())

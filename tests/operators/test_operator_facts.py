@@ -5,7 +5,7 @@ import pytest
 import operator_facts
 from cygrad.numpy_functions.rows import name_of
 
-AGAIN = "PYTHONPATH=tests python tests/operators/operator_facts.py, where torch is installed, then python -m cygrad.operators"
+AGAIN = "python -m cygrad.operators"
 
 
 @pytest.mark.cases("name, row", operator_facts.read().items())

@@ -244,8 +244,8 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
 cdef class MatrixLoop:
     """A loop over matrices, of all dtypes that it has, as a function of tensors; batches broadcast.
 
-    `signature` is NumPy's, such as "(m,n)->(m,n),(p)"; p is the smaller of the first two sizes. Results are new, dense, and those that
-    are matrices column-major, as LAPACK and torch have them. Nothing is recorded.
+    `signature` is NumPy's, such as "(m,n)->(m,n),(p)"; p is the smaller of the first two sizes, or `size`. Results are new, dense, and
+    those that are matrices column-major, as LAPACK and torch have them. Nothing is recorded.
     """
     cdef readonly str signature
     cdef object otherwise                   # computes the results from arrays, where there is no loop
@@ -289,7 +289,7 @@ cdef class MatrixLoop:
     def __repr__(self):
         return f"<loop over matrices {self.signature}>"
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors, intptr_t size=-1):
         """Return the result, or a tuple of several, of matrices in the last dims of tensors."""
         cdef Call call
         cdef Launch launch
@@ -303,7 +303,7 @@ cdef class MatrixLoop:
         dtype = (<TensorImpl?>tensors[0]).dtype_nr
         if self.loops[dtype] is NULL:
             return self.by_arrays(tensors)
-        work = self.measure(&call, tensors, dtype)
+        work = self.measure(&call, tensors, dtype, size)
         for d in range(call.batch):
             count *= call.shape[d]
         for k in range(self.inputs, self.arguments):
@@ -320,7 +320,7 @@ cdef class MatrixLoop:
                 note_blas()
         return tuple(results) if len(results) > 1 else results[0]
 
-    cdef double measure(self, Call* call, tuple tensors, int dtype) except -1:
+    cdef double measure(self, Call* call, tuple tensors, int dtype, intptr_t free_size) except -1:
         """Note shapes and strides of the inputs; return about how many multiplications one matrix takes."""
         cdef TensorImpl tensor
         cdef intptr_t size
@@ -360,7 +360,7 @@ cdef class MatrixLoop:
                 elif call.dims[1 + number] != size:
                     raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + number]} and {size}")
         for d in range(self.known, self.names):
-            call.dims[1 + d] = min(call.dims[1], call.dims[2])
+            call.dims[1 + d] = min(call.dims[1], call.dims[2]) if free_size < 0 else free_size
         if self.known == 1:                     # of a square matrix
             work *= <double>max(call.dims[1], 1)
         return work * <double>max(call.dims[1], 1)

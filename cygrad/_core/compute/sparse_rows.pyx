@@ -26,7 +26,8 @@ ctypedef fused index:
     int64_t
 
 cdef enum:
-    CHUNK = 2048        # rows that a thread takes at once
+    CHUNK = 2048        # rows that a thread takes at once, at the least
+    PARTS = 8           # of a thread's share: long streams, and threads with short rows take more of them
     UNROLLED = 8        # entries of a row
     TOGETHER = 4        # elements of a row of the product
 
@@ -104,13 +105,14 @@ cdef void multiply_part(const index* starts, const index* columns, const number*
 
 cdef void run_rows(const index* starts, const index* columns, const number* values, const number* x, number* y,
                    const Rows* g) noexcept nogil:
-    cdef intptr_t chunk
-    if threads_for((g.entries + g.rows) * g.width, COST_TRANSCENDENTAL) <= 1:
+    cdef int threads = threads_for((g.entries + g.rows) * g.width, COST_TRANSCENDENTAL)
+    cdef intptr_t part, rows = max(<intptr_t>CHUNK, g.rows // (PARTS * max(threads, 1)))
+    if threads <= 1:
         multiply_part(starts, columns, values, x, y, 0, g.rows, g.width)
         return
-    for chunk in prange((g.rows + CHUNK - 1) // CHUNK, schedule="dynamic", chunksize=1, num_threads=thread_limit()):
+    for part in prange((g.rows + rows - 1) // rows, schedule="dynamic", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
-        multiply_part(starts, columns, values, x, y, chunk * CHUNK, min(g.rows, (chunk + 1) * CHUNK), g.width)
+        multiply_part(starts, columns, values, x, y, part * rows, min(g.rows, (part + 1) * rows), g.width)
 
 
 cdef void run_dtype(char** data, const number* values, const Rows* g) noexcept nogil:

@@ -8,7 +8,7 @@ from cygrad._core.memory.storage cimport Storage
 from cygrad._core.operands.operands cimport broadcast, describe_number, describe_operand, empty_for
 from cygrad._core.programs.pending cimport Pending, own_program, run_or_wait
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand
-from cygrad._kernels.programs.steps cimport (MAX_SLOTS, NONE, Extent, Step, add_block, add_copy, add_operand, begin_map, begin_program,
+from cygrad._kernels.programs.steps cimport (MAX_SLOTS, NONE, Extent, add_block, add_copy, add_map, add_operand, begin_program,
                                              cut_back, dtype_of, extent_of, has_room)
 
 
@@ -102,8 +102,7 @@ cdef bint add_operands(Pending pending, const DeferredMap* map, int count, const
 cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape):
     cdef Pending pending
     cdef TensorImpl result
-    cdef Step* step
-    cdef int k, slot, block
+    cdef int slot, block
     cdef int slots[MAX_OPERANDS]
     if not may_be_pending(count, values):
         return None
@@ -128,20 +127,15 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
         run_or_wait(pending, False)
         begin_program(&pending.program, ndim, shape)
         add_operands(pending, map, count, values, slots)
-    step = &pending.program.steps[pending.program.step_count]
-    begin_map(step, map.kernel, map.dtype, NULL)
-    step.masks, step.inputs = map.masks, count
-    for k in range(count):
-        step.slots[k] = slots[k]
-    slot = block = step.slots[count] = add_block(&pending.program, map.loop_out_dtype)
-    pending.program.step_count += 1
+    slot = block = add_block(&pending.program, map.loop_out_dtype)
+    if map.params is not NULL:
+        memcpy(pending.parameters[block], map.params, sizeof(pending.parameters[0]))
+    add_map(&pending.program, map.kernel, map.dtype, map.masks, NULL if map.params is NULL else <void*>pending.parameters[block],
+            count, slots, block)
     if map.loop_out_dtype != map.out_dtype:
         slot = add_block(&pending.program, map.out_dtype)
         add_copy(&pending.program, block, slot)
         pending.owners[block] = NULL
-    if map.params is not NULL:
-        memcpy(pending.parameters[block], map.params, sizeof(pending.parameters[0]))
-        step.params = pending.parameters[block]
     pending.program.cost = max(pending.program.cost, map.cost)
     pending.add_result(result, slot)
     return result

@@ -8,7 +8,7 @@ from cygrad._core.programs.pending cimport Pending, run
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_loops_of
 from cygrad._kernels.programs.rewriting cimport is_product
 from cygrad._kernels.programs.running cimport Plan, plan_program
-from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, begin_map, has_room, last_writer, reduce_operands,
+from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, add_reduction, has_room, last_writer, reduce_operands,
                                              strides_of)
 
 cdef extern from "Python.h":
@@ -55,7 +55,6 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     cdef Pending pending
     cdef Program program
     cdef Plan plan
-    cdef Step* step
     cdef TensorImpl memory
     cdef int d, output, slot = storage.slot - 1
     cdef bint is_needed = is_needed_besides(x, 2), is_single = result.count == 1 and x.count > 1
@@ -78,10 +77,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
         program.slots[slot].data = NULL
     output = add_array(&program, new_address(result), result.dtype_nr, False)
     program.slots[output].reduced = True
-    step = &program.steps[program.step_count]
-    begin_map(step, NULL, x.dtype_nr, NULL)
-    step.reduction, step.inputs, step.slots[0], step.slots[1] = reduction, 1, slot, output
-    program.step_count += 1
+    add_reduction(&program, reduction, x.dtype_nr, slot, output)
     if not plan_program(&plan, &program):
         return False
     memory = empty(CG_BOOL, 1, &plan.memory_bytes)

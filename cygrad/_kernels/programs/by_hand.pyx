@@ -6,8 +6,8 @@ from libc.stdlib cimport free, malloc
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, cg_kernel, elementwise_kernel
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
-from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, Step, add_array, add_block, add_copy, add_operand, begin_map,
-                                             begin_program, cut_back, dtype_of, extent_of, has_room, read_as)
+from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, add_array, add_block, add_copy, add_map, add_operand,
+                                             add_reduction, begin_program, cut_back, dtype_of, extent_of, has_room, read_as)
 
 
 cdef inline char* address_of(object number) except? NULL:
@@ -42,8 +42,7 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
     cdef int results[MAX_STEPS]
     cdef int slots[MAX_OPERANDS]
     cdef const cg_kernel* kernel
-    cdef Step* step
-    cdef int d, j = 0, k = 0, failed, dtype, masks, out_dtype = 0, loop_out_dtype
+    cdef int d, j = 0, k = 0, block, failed, dtype, masks, out_dtype = 0, loop_out_dtype
     for d in range(<int>len(shape)):
         sizes[d] = shape[d]
     begin_program(&program, <int>len(shape), sizes)
@@ -61,14 +60,9 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
             kernel = elementwise_kernel(name)
             if kernel.loops[dtype] is NULL or kernel.inputs != len(inputs):
                 raise ValueError(f"{name} has no loop of {len(inputs)} inputs of dtype {dtype}")
-            step = &program.steps[program.step_count]
-            begin_map(step, kernel, dtype, <const void*>address_of(params))
-            step.masks, step.inputs = masks, <int>len(inputs)
-            for j in range(step.inputs):
-                step.slots[j] = slots[j]
-            step.slots[step.inputs] = add_block(&program, loop_out_dtype)
-            slots[0] = step.slots[step.inputs]
-            program.step_count += 1
+            block = add_block(&program, loop_out_dtype)
+            add_map(&program, kernel, dtype, masks, <const void*>address_of(params), <int>len(inputs), slots, block)
+            slots[0] = block
         if name is None or loop_out_dtype != out_dtype:
             results[k] = add_block(&program, out_dtype)
             add_copy(&program, slots[0], results[k])
@@ -81,12 +75,9 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
         name, target = reduced
         if k < len(steps):
             return k
-        step = &program.steps[program.step_count]
-        begin_map(step, NULL, out_dtype, NULL)
-        program.slots[results[k - 1]].data, step.reduction, step.inputs, step.slots[0] = NULL, reduction(name), 1, results[k - 1]
-        step.slots[1] = add_array(&program, address_of(target), step.reduction.out_dtype[out_dtype], False)
-        program.slots[step.slots[1]].reduced = True
-        program.step_count += 1
+        block = add_array(&program, address_of(target), reduction(name).out_dtype[out_dtype], False)
+        program.slots[results[k - 1]].data, program.slots[block].reduced = NULL, True
+        add_reduction(&program, reduction(name), out_dtype, results[k - 1], block)
         for d in range(program.ndim):
             program.is_reduced[d] = True
     if not plan_program(&plan, &program):

@@ -1,45 +1,27 @@
 # cython: cdivision=True, initializedcheck=False
 """Groups of maps and copies (see groups.pxd for the contract)."""
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from cygrad._kernels.drivers.copying cimport Copy, Move, load_copy
 from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_itemsize
 from cygrad._kernels.programs.linked cimport Loop, put_number
 from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
-from cygrad._kernels.programs.steps cimport (NONE, Extent, Step, add_array, add_block, add_copy, add_operand, begin_map, begin_program,
-                                             copy_program, cut_back, dense_strides, extent_of, has_room)
-
-
-cdef bint is_number(const Operand* operand, int ndim, const intptr_t* shape) noexcept:
-    cdef int d
-    for d in range(ndim):
-        if operand.strides[d] and shape[d] > 1:
-            return False
-    return True
-
-
-cdef bint lies_row_major(const Operand* operand, int ndim, const intptr_t* shape) noexcept:
-    """Return True if an operand is row-major."""
-    cdef intptr_t stride = cg_itemsize[operand.dtype]
-    cdef int d
-    for d in range(ndim - 1, -1, -1):
-        if operand.strides[d] != stride and shape[d] > 1:
-            return False
-        stride *= shape[d]
-    return True
+from cygrad._kernels.programs.steps cimport (NONE, Extent, add_array, add_block, add_copy, add_map, add_operand, begin_program,
+                                             copy_program, cut_back, dense_strides, extent_of, has_room, lies_row_major, repeats_number)
 
 
 cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, const intptr_t* shape) noexcept:
     """Give operands strides over the space of a program; False where theirs is another one. Row-major operands fit every space of so many
     elements. The last operand, which is the output, must be row-major."""
     cdef intptr_t total = 1
-    cdef bint plain = True
+    cdef bint plain = True, is_dense = False
     cdef int d, k
     for d in range(ndim):
         total *= shape[d]
     for k in range(count):
-        plain = plain and (lies_row_major(&operands[k], ndim, shape) or k < count - 1 and is_number(&operands[k], ndim, shape))
-    if not total or not lies_row_major(&operands[count - 1], ndim, shape) or program.step_count and total != program.total:
+        is_dense = lies_row_major(operands[k].strides, cg_itemsize[operands[k].dtype], ndim, shape)
+        plain = plain and (is_dense or repeats_number(operands[k].strides, ndim, shape))
+    if not total or not is_dense or program.step_count and total != program.total:
         return False
     if not program.step_count:
         begin_program(program, ndim, shape)
@@ -47,21 +29,13 @@ cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, 
         program.ndim = ndim
         memcpy(program.shape, shape, ndim * sizeof(intptr_t))
         memset(program.is_reduced, 0, ndim)
-    elif not plain and (ndim != program.ndim or not same_sizes(ndim, shape, program.shape)):
+    elif not plain and (ndim != program.ndim or memcmp(shape, program.shape, ndim * sizeof(intptr_t))):
         return False
     for k in range(count if plain else 0):
-        if is_number(&operands[k], ndim, shape):
+        if repeats_number(operands[k].strides, ndim, shape):
             memset(operands[k].strides, 0, program.ndim * sizeof(intptr_t))
         else:
             dense_strides(program, operands[k].dtype, operands[k].strides)
-    return True
-
-
-cdef bint same_sizes(int ndim, const intptr_t* shape, const intptr_t* other) noexcept:
-    cdef int d
-    for d in range(ndim):
-        if shape[d] != other[d]:
-            return False
     return True
 
 
@@ -79,9 +53,8 @@ cdef bint fuse_elementwise(Program* program, const cg_kernel* kernel, int dtype,
                            Operand* operands, bint fresh, int ndim, const intptr_t* shape) noexcept:
     cdef const Operand* output = &operands[inputs]
     cdef Extent before = extent_of(program)
-    cdef Step* step
     cdef int slots[MAX_OPERANDS]
-    cdef int k, slot, target
+    cdef int slot, target
     # Vector mathematics writes over the end, and loops write no other dtype.
     cdef bint direct = output.dtype == output.loop_dtype and (kernel is NULL or fresh or not kernel.blocked[dtype])
     if not enter_space(program, inputs + 1, operands, ndim, shape):
@@ -94,12 +67,7 @@ cdef bint fuse_elementwise(Program* program, const cg_kernel* kernel, int dtype,
         cut_back(program, &before)
         return False
     slot = target if direct else add_block(program, output.loop_dtype)
-    step = &program.steps[program.step_count]
-    begin_map(step, kernel, dtype, params)
-    step.masks, step.inputs, step.slots[inputs] = masks, inputs, slot
-    for k in range(inputs):
-        step.slots[k] = slots[k]
-    program.step_count += 1
+    add_map(program, kernel, dtype, masks, params, inputs, slots, slot)
     if not direct:
         add_copy(program, slot, target)
     program.cost = max(program.cost, cost)

@@ -69,8 +69,6 @@ cdef Extent extent_of(const Program* program) noexcept nogil
 cdef void cut_back(Program* program, const Extent* extent) noexcept nogil
 # Copy as much as a program has.
 cdef void copy_program(Program* target, const Program* source) noexcept nogil
-# A map without masks, whose slots follow.
-cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* params) noexcept nogil
 # The slot of an output that has no memory yet.
 cdef int add_block(Program* program, int dtype) noexcept nogil
 # The slot of a dense, padded array, or of a number that loops take in place, of the dtype of loops.
@@ -81,12 +79,20 @@ cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, co
 cdef void reduce_operands(Program* program) noexcept nogil
 # The slot of the same values in another dtype, by a step more where a step has computed them; or NONE.
 cdef int read_as(Program* program, int slot, int dtype) noexcept nogil
+# A step by a loop of a dtype, from slots into another one.
+cdef void add_map(Program* program, const cg_kernel* kernel, int dtype, int masks, const void* params, int inputs, const int* slots,
+                  int output) noexcept nogil
+# A step that reduces a slot, which loops read in a dtype, into another one.
+cdef void add_reduction(Program* program, const cg_reduction* reduction, int dtype, int slot, int output) noexcept nogil
 # A step that copies a slot into another one.
 cdef void add_copy(Program* program, int source, int target) noexcept nogil
 # The step that writes a slot last, among those from `first` up to `last`, which is not one of them; NONE if there is none.
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil
 # A map reads its inputs in other dtypes than their slots have for loops, or writes a result that memory has in another one.
 cdef bint converts(const Program* program, const Step* step) noexcept nogil
+# Of byte strides over some dims: one number in every place; row-major.
+cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil
+cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil
 # The byte strides of a row-major array of a dtype over the dims of the program.
 cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.

@@ -40,9 +40,18 @@ cdef void copy_program(Program* target, const Program* source) noexcept nogil:
     memcpy(target.steps, source.steps, source.step_count * sizeof(Step))
 
 
-cdef void begin_map(Step* step, const cg_kernel* kernel, int dtype, const void* params) noexcept nogil:
+cdef void add_map(Program* program, const cg_kernel* kernel, int dtype, int masks, const void* params, int inputs, const int* slots,
+                  int output) noexcept nogil:
+    cdef Step* step = &program.steps[program.step_count]
     step.kernel, step.reduction, step.shifted, step.params = kernel, NULL, NULL, params
-    step.dtype, step.masks, step.joined = dtype, 0, False
+    step.dtype, step.masks, step.joined, step.inputs, step.slots[inputs] = dtype, masks, False, inputs, output
+    memcpy(step.slots, slots, inputs * sizeof(int))
+    program.step_count += 1
+
+
+cdef void add_reduction(Program* program, const cg_reduction* reduction, int dtype, int slot, int output) noexcept nogil:
+    add_map(program, NULL, dtype, 0, NULL, 1, &slot, output)
+    program.steps[program.step_count - 1].reduction = reduction
 
 
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil:
@@ -51,6 +60,25 @@ cdef int last_writer(const Program* program, int slot, int first, int last) noex
         if output_of(&program.steps[k]) == slot:
             return k
     return NONE
+
+
+# ----- Layouts of operands -----
+cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef int d
+    for d in range(ndim):
+        if strides[d] and shape[d] > 1:
+            return False
+    return True
+
+
+cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef intptr_t stride = itemsize
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if strides[d] != stride and shape[d] > 1:
+            return False
+        stride *= shape[d]
+    return True
 
 
 # ----- Slots -----
@@ -89,17 +117,15 @@ cdef int add_array(Program* program, char* data, int dtype, bint number) noexcep
 
 cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil:
     cdef Slot slot
-    cdef Geometry geometry, dense
+    cdef Geometry geometry
     cdef int d, k
-    cdef bint is_number = True, is_dense = True
+    cdef bint is_number = repeats_number(strides, program.ndim, program.shape)
+    cdef bint is_dense = lies_row_major(strides, cg_itemsize[dtype], program.ndim, program.shape)
     slot.data, slot.dtype, slot.loop_dtype, slot.geometry = data, dtype, dtype, DENSE
     slot.number, slot.reduced, slot.padded = False, False, padded
-    dense_strides(program, dtype, dense.strides)
     for d in range(program.ndim):
         # The stride of a single element is not used: 0, so that geometries are the same.
         geometry.strides[d] = 0 if program.shape[d] == 1 else strides[d]
-        is_number = is_number and geometry.strides[d] == 0
-        is_dense = is_dense and (program.shape[d] == 1 or strides[d] == dense.strides[d])
     for k in range(program.slot_count if is_dense else 0):      # a step may write it: then it is read after that
         if program.slots[k].data == data and last_writer(program, k, 0, program.step_count) != NONE:
             return read_as(program, k, loop_dtype)
@@ -166,10 +192,7 @@ cdef int read_as(Program* program, int slot, int dtype) noexcept nogil:
 
 
 cdef void add_copy(Program* program, int source, int target) noexcept nogil:
-    cdef Step* step = &program.steps[program.step_count]
-    begin_map(step, NULL, program.slots[source].loop_dtype, NULL)
-    step.inputs, step.slots[0], step.slots[1] = 1, source, target
-    program.step_count += 1
+    add_map(program, NULL, program.slots[source].loop_dtype, 0, NULL, 1, &source, target)
 
 
 cdef bint converts(const Program* program, const Step* step) noexcept nogil:

@@ -39,15 +39,12 @@ cdef class CompiledNode(Node):
         cdef TensorImpl tensor
         cdef list gradients, computed = None
         cdef int number
-        cdef bint whole = not grad_mode()[0], any_arrived = False
-        if self.flags & NODE_RELEASED or self.saved0 is None:
-            raise released_error()
-        replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
-        gradients = grads_list(grads, self.outputs)
-        for gradient in gradients:
-            whole, any_arrived = whole and is_ordinary(gradient), any_arrived or gradient is not None
-        if not any_arrived:
+        cdef bint whole
+        gradients = arrived_gradients(self, grads, &whole)
+        if gradients is None:
             return 0
+        whole = whole and all([gradient is not None for gradient in gradients])
+        replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
         for number, tensor, version in zip(range(len(inputs)), inputs, input_versions):
             if version_of(tensor.storage) != version and (not whole or number + FIRST_INPUT in replay.reads_back):
                 check_version(tensor, version, tensor.node, self)
@@ -68,6 +65,19 @@ cdef class CompiledNode(Node):
 finish_node_type(CompiledNode)
 
 
+cdef list arrived_gradients(Node node, PyObject** grads, bint* whole):
+    cdef list gradients
+    cdef bint any_arrived = False
+    if node.flags & NODE_RELEASED or node.saved0 is None:
+        raise released_error()
+    gradients, whole[0] = grads_list(grads, node.outputs), not grad_mode()[0]
+    for gradient in gradients:
+        if gradient is not None:
+            whole[0] = whole[0] and type(gradient) is tensor_type and not (<TensorImpl>gradient).flags & SPECIAL
+            any_arrived = True
+    return gradients if any_arrived else None
+
+
 cdef int hand_over(Node node, list gradients, PyObject** results) except -1:
     """Give the edges of a node their gradients."""
     cdef int k, output_nr
@@ -77,11 +87,6 @@ cdef int hand_over(Node node, list gradients, PyObject** results) except -1:
             Py_INCREF(gradient)
             results[k] = <PyObject*>gradient
     return 0
-
-
-cdef bint is_ordinary(object gradient):
-    """Say whether there is a gradient, of one example."""
-    return gradient is not None and type(gradient) is tensor_type and not (<TensorImpl>gradient).flags & SPECIAL
 
 
 cdef TensorImpl weight_of(TensorImpl gradient):

@@ -9,15 +9,15 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.capture.compiled_node cimport hand_over, is_ordinary, weight_of
+from cygrad._core.capture.compiled_node cimport arrived_gradients, hand_over, weight_of
 from cygrad._core.capture.layouts cimport Layout, suits
 from cygrad._core.capture.loop_gradients cimport Sums
 from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
 from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node
-from cygrad._core.graph.saved cimport check_version, released_error
+from cygrad._core.graph.node cimport Node, finish_node_type, init_node
+from cygrad._core.graph.saved cimport check_version
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.storage cimport Storage, new_storage, version_of
@@ -112,16 +112,11 @@ cdef class LoopNode(Node):
         cdef TensorImpl tensor
         cdef list gradients, computed = None
         cdef int k
-        cdef bint whole = not grad_mode()[0], any_arrived = False
-        if self.flags & NODE_RELEASED or self.saved0 is None:
-            raise released_error()
-        looped, inputs, versions, states, rerun = self.saved0
-        gradients = grads_list(grads, self.outputs)
-        for gradient in gradients:
-            if gradient is not None:
-                whole, any_arrived = whole and is_ordinary(gradient), True
-        if not any_arrived:
+        cdef bint whole
+        gradients = arrived_gradients(self, grads, &whole)
+        if gradients is None:
             return 0
+        looped, inputs, versions, states, rerun = self.saved0
         for k, (tensor, version) in enumerate(zip(inputs, versions)):
             if version_of(tensor.storage) != version and (k >= looped.carried or not whole):     # the loop has copies of carried values
                 check_version(tensor, version, tensor.node, self)

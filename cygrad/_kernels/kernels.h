@@ -12,6 +12,7 @@
 #define CG_REDUCTION_BLOCK 4096 /* elements of a dense block of a reduction */
 #define CG_REDUCTION_STRIP 512  /* neighbouring outputs that one task reduces, at most */
 #define CG_REDUCTION_LONG 1024  /* elements of a dense row from which on it has the most lanes */
+#define CG_REDUCTION_SHORTEST 4 /* elements of rows, one after the other, that vectors reduce together */
 #define CG_REDUCTION_SHORT 64   /* elements up to which a reduction has few lanes, at every layout */
 #define CG_ROW_AHEAD 4096       /* bytes from the operands that rows of tiles read to those they prefetch: more would leave the first-level cache again */
 
@@ -27,10 +28,14 @@ typedef cg_cast_function *cg_cast;
 typedef void (*cg_copy)(char *target, const char *block, intptr_t nbytes);
 typedef void (*cg_move)(cg_cursor *cursor, char *block, intptr_t n); /* the next n elements from or to a dense block */
 
+/* a + b, a - b, a + p * b, a - p * b with a number p of the call, a * b, -a */
+enum { CG_OTHER_FORM, CG_SUM, CG_DIFFERENCE, CG_SCALED_SUM, CG_SCALED_DIFFERENCE, CG_PRODUCT, CG_NEGATIVE };
+
 typedef struct {
     const char *name;
     int inputs;
     char stored; /* of numbers that are stored only: its loops read them as they are */
+    char form;
     char blocked[CG_DTYPES]; /* runs over the end in whole vectors */
     cg_loop loops[CG_DTYPES];
     cg_loop streams[CG_DTYPES]; /* of exact formulas: whole vectors only, the output aligned to one, written past the caches */

@@ -56,6 +56,16 @@ def test_values_and_gradients(name, dtype):
         np.testing.assert_allclose(one, other, rtol=0, atol=200 * eps * np.abs(other).max())
 
 
+def test_gradients_are_contracted_too():
+    """Their products are products of partials; sums of products by FMA have other bits."""
+    def compute():
+        a, b = leaf(20, 30, 1), leaf(1, 30, 25, seed=1)
+        return [array_of(g) for g in cg.autograd.grad((a * b).sum(1), [a, b], leaf(20, 25, seed=2))]
+
+    contracted, summed = compute(), elementwise(compute)
+    assert not any(map(same_bits, contracted, summed))
+
+
 @pytest.mark.parametrize("make", [
     lambda a, b: (a * b).sum(-1),                                   # no dim of its own
     lambda a, b: (a * b[0]).sum(-1),

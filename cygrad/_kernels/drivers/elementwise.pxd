@@ -11,6 +11,13 @@ from cygrad._kernels.drivers.packing cimport (CG_LARGEST, MAX_DIMS, STREAM_BYTES
 cdef extern from "kernels.h" nogil:
     enum:
         CG_DTYPES
+        CG_OTHER_FORM
+        CG_SUM                      # a + b
+        CG_DIFFERENCE
+        CG_SCALED_SUM               # a + p * b, p a number of the call
+        CG_SCALED_DIFFERENCE
+        CG_PRODUCT
+        CG_NEGATIVE
         CG_REFUSED                  # in place of a common dtype
         CG_WIDENED                  # bytes of a number in the loop, of dtypes that are widened
         CG_BOOL
@@ -44,6 +51,7 @@ cdef extern from "kernels.h" nogil:
         const char* name
         int inputs
         char stored                     # of numbers that are stored only: its loops read them as they are
+        char form                       # of arithmetic, which may be part of a sum
         char blocked[CG_DTYPES]
         cg_loop loops[CG_DTYPES]
         cg_loop streams[CG_DTYPES]

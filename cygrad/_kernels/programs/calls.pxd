@@ -7,6 +7,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_cast, cg_loop
 from cygrad._kernels.drivers.reduction cimport Producer, cg_reduction
+from cygrad._kernels.drivers.sums cimport Sum, SumNumbers
 from cygrad._kernels.drivers.traversal cimport PADDING
 from cygrad._kernels.programs.steps cimport MAX_LAID, MAX_REPEATED, MAX_SLOTS, MAX_STEPS, Program
 
@@ -59,6 +60,9 @@ cdef struct Pass:
     int laid_slots[MAX_LAID]
     Operand laid[MAX_LAID + 1]          # and, while dims are joined, an output
     Call calls[MAX_STEPS]
+    int first_steps[MAX_STEPS]          # of the calls
+    Sum sums[MAX_STEPS]                 # that calls compute; of no terms: another formula
+    SumNumbers numbers[MAX_STEPS]       # of their loops
     int repeated[MAX_REPEATED]          # numbers that have a block,
     bint whole[MAX_REPEATED]            # of more than an element for each row
     int tails[MAX_REPEATED]             # arrays that vector mathematics may not read over the end

@@ -2,39 +2,49 @@
 """Fewer steps with the same bits (see rewriting.pxd for the contract)."""
 from libc.string cimport memmove
 
-from cygrad._kernels.drivers.elementwise cimport cg_is_floating_point, elementwise_kernel
-from cygrad._kernels.programs.planning cimport last_reader
+from cygrad._kernels.drivers.elementwise cimport (CG_DIFFERENCE, CG_FLOAT32, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SCALED_DIFFERENCE,
+                                                  CG_SCALED_SUM, CG_SUM)
+from cygrad._kernels.drivers.sums cimport add_term, begin_sum
 from cygrad._kernels.programs.steps cimport NONE, Slot, last_writer, output_of
-
-cdef const cg_kernel* ADD = elementwise_kernel("add")
-cdef const cg_kernel* ADD_SCALED = elementwise_kernel("add_scaled")
-cdef const cg_kernel* SUB = elementwise_kernel("sub")
-cdef const cg_kernel* SUB_SCALED = elementwise_kernel("sub_scaled")
-cdef const cg_kernel* MUL = elementwise_kernel("mul")
-cdef const cg_kernel* MUL_DA = elementwise_kernel("mul_da")
-cdef const cg_kernel* MUL_DB = elementwise_kernel("mul_db")
 
 
 cdef bint is_product(const Step* step) noexcept nogil:
-    return not step.masks and (step.kernel is MUL or step.kernel is MUL_DA or step.kernel is MUL_DB)
+    return not step.masks and step.kernel is not NULL and step.kernel.form == CG_PRODUCT
 
 
-cdef const cg_kernel* scaled_loop(const Program* program, int k, int* slots, const void** params) noexcept nogil:
-    cdef const Step* step = &program.steps[k]
-    cdef const Step* before = step - 1
-    cdef const Slot* number
-    cdef int product = output_of(before), j
-    if not is_product(before) or step.kernel is not ADD and step.kernel is not SUB or step.masks or not cg_is_floating_point[step.dtype]:
-        return NULL
-    if (step.slots[1] != product or step.slots[0] == product or before.dtype != step.dtype
-            or program.slots[product].data is not NULL or last_reader(program, product, 0, program.step_count) != k):
-        return NULL
-    for j in range(2):
-        number = &program.slots[before.slots[j]]
-        if number.number and number.dtype == step.dtype and not program.slots[before.slots[1 - j]].number:
-            slots[0], slots[1], slots[2], params[0] = step.slots[0], before.slots[1 - j], output_of(step), number.data
-            return ADD_SCALED if step.kernel is ADD else SUB_SCALED
-    return NULL
+cdef inline double factor_at(const void* data, int dtype) noexcept nogil:
+    return (<const float*>data)[0] if dtype == CG_FLOAT32 else (<const double*>data)[0]
+
+
+cdef bint read_sum(const Program* program, const Step* step, Sum* sum) noexcept nogil:
+    cdef const Slot* slot
+    cdef double factor = 1
+    cdef int form = 0 if step.kernel is NULL else step.kernel.form, j
+    begin_sum(sum)
+    if step.masks or step.dtype != CG_FLOAT32 and step.dtype != CG_FLOAT64:
+        return False
+    if form == CG_PRODUCT:
+        for j in range(2):
+            slot = &program.slots[step.slots[j]]
+            if slot.number and slot.dtype == step.dtype and not program.slots[step.slots[1 - j]].number:
+                add_term(sum, step.slots[1 - j], factor_at(slot.data, step.dtype))
+                return True
+        return False
+    for j in range(step.inputs):
+        if program.slots[step.slots[j]].number:
+            return False
+    if form == CG_NEGATIVE:
+        add_term(sum, step.slots[0], -1)
+        return True
+    if form == CG_SCALED_SUM or form == CG_SCALED_DIFFERENCE:
+        factor = factor_at(step.params, step.dtype)
+    if form == CG_DIFFERENCE or form == CG_SCALED_DIFFERENCE:
+        factor = -factor
+    elif form != CG_SUM and form != CG_SCALED_SUM:
+        return False
+    add_term(sum, step.slots[0], 1)
+    add_term(sum, step.slots[1], factor)
+    return True
 
 
 cdef void write_in_place_of_copies(Program* program) noexcept nogil:

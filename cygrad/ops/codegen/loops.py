@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from .. import formula
 from ..dtypes import DTYPES, NUMBER, result_dtype
 from ..elementwise import ELEMENTWISE
+from ..sums import SUMS
 from .reading import BOOL, FUNCTIONS, VECTOR_FUNCTIONS, WRITTEN, dtype_row, is_blocked, kind, line_directives, numbers_of
 from .units import HEADER, headers_of, included, symbol, table, unit_kind, unit_of
 
@@ -52,6 +53,22 @@ def loop_text(function, directive, row, dtype, out, operands, value, forms):
     return included("elementwise_template.h", macros, directive, {"VALUE": value})
 
 
+def linear_form(tree, params) -> str:
+    """Return the C name of the form of a sum, a difference, a product or a negative of real numbers; else CG_OTHER_FORM."""
+    match tree:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Name()):
+            return "CG_NEGATIVE"
+        case ast.BinOp(left=ast.Name(), op=ast.Mult(), right=(
+                ast.Name(id=second) | ast.Call(func=ast.Name(id="conj"), args=[ast.Name(id=second)]))) if second not in params:
+            return "CG_PRODUCT"
+        case ast.BinOp(left=ast.Name(), op=ast.Add() | ast.Sub(), right=ast.Name()):
+            return "CG_SUM" if isinstance(tree.op, ast.Add) else "CG_DIFFERENCE"
+        case ast.BinOp(left=ast.Name(), op=ast.Add() | ast.Sub(), right=ast.BinOp(left=ast.Name(id=factor), op=ast.Mult(), right=ast.Name())
+                       ) if factor in params:
+            return "CG_SCALED_SUM" if isinstance(tree.op, ast.Add) else "CG_SCALED_DIFFERENCE"
+    return "CG_OTHER_FORM"
+
+
 def elementwise_kernels(rows):
     """Yield the kernels of every row and every partial."""
     directives = line_directives("elementwise.py", "elementwise") | line_directives("special.py", "elementwise")
@@ -69,7 +86,7 @@ def elementwise_kernels(rows):
             plain = isinstance(tree, ast.Name) or SCALAR in inputs     # a gradient that passes as it is; a loop that tiles run in floats
             own = row.stored and name == row.name or row.narrow and not plain
             dtypes = [dtype for dtype in DTYPES if dtype.kind in kinds and (not dtype.loops or own and dtype.is_opaque)]
-            yield Kernel(name, row, directives[row.name], tree, inputs, dtypes, result)
+            yield Kernel(name, row, directives.get(row.name, '#line 1 "cygrad/ops/sums.py"'), tree, inputs, dtypes, result)
 
 
 class Kernel(NamedTuple):
@@ -122,7 +139,7 @@ class Kernel(NamedTuple):
             name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
             results[form][NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque and not self.is_stored else name
         blocked = ", ".join(str(int(is_blocked(self.formula(dtype), dtype))) for dtype in DTYPES)
-        numbers = f"{len(self.inputs)}, {int(self.is_stored)}"
+        numbers = f"{len(self.inputs)}, {int(self.is_stored)}, {linear_form(self.tree, self.row.params)}"
         return f'    {{"{self.name}", {numbers}, {{{blocked}}}, {table(results["loop"])}, {table(results["stream"])}}},'
 
     def declarations(self) -> str:
@@ -132,7 +149,7 @@ class Kernel(NamedTuple):
 
 def elementwise_text(kind: str, unit: int) -> str:
     """Return the loops of the rows of one unit; the unit of real floats has the table of all of them."""
-    kernels = list(elementwise_kernels(row for row in ELEMENTWISE.values() if unit_of(row, kind) == unit))
+    kernels = list(elementwise_kernels(row for row in (*ELEMENTWISE.values(), *SUMS) if unit_of(row, kind) == unit))
     code = [kernel.code(kind) for kernel in kernels]
     if kind == "floats":
         code += [*(kernel.declarations() for kernel in kernels),

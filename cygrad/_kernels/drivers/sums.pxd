@@ -1,0 +1,28 @@
+"""Sums of multiples: one loop for some terms, with the bits of steps that add, subtract and scale one array after the other.
+
+    carried[3] * (carried[2] * (start + factors[0] * x0 + factors[1] * x1) + factors[2] * x2) + factors[3] * x3
+
+There are no tensors here. All code is `noexcept nogil`.
+"""
+from cygrad._kernels.drivers.elementwise cimport cg_kernel, cg_number
+
+cdef enum:
+    MAX_TERMS = 4
+
+cdef struct Sum:
+    int terms
+    int operands[MAX_TERMS + 1]     # the caller's numbers of the arrays, and room for that of the result
+    double start                    # -0, to which every number is added exactly, or 0
+    double factors[MAX_TERMS]
+    double carried[MAX_TERMS]       # from the third term on
+
+# What the loop takes besides the arrays.
+ctypedef cg_number[2 * MAX_TERMS] SumNumbers
+
+cdef void begin_sum(Sum* sum) noexcept nogil
+cdef void add_term(Sum* sum, int operand, double factor) noexcept nogil
+# Put a sum in place of an operand of another one; False, and nothing has changed, where the bits would differ or terms are too many.
+cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil
+cdef const cg_kernel* loop_of_sum(int terms) noexcept nogil
+# In float32 or float64.
+cdef void write_numbers(const Sum* sum, int dtype, void* numbers) noexcept nogil

@@ -1,0 +1,77 @@
+"""Sums of multiples of arrays, which are one loop: they have the bits of additions, differences and products one by one."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._testing import defer_from, group_from
+from samples import same_bits
+
+SIZE, ARRAYS, PROGRAMS = 24 * 127 + 5, 5, 150
+ENDS = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324])
+NUMBERS = (1.0, -1.0, 2.0, 0.1, -0.3, 0.0, -0.0, 1e200, float("inf"))
+STEPS = [lambda a, b, number: a + b, lambda a, b, number: a - b, lambda a, b, number: b - a, lambda a, b, number: -a,
+         lambda a, b, number: a * number, lambda a, b, number: cg.add(b, a, alpha=number)]
+
+
+@pytest.fixture
+def grouped():
+    before = group_from(1)
+    yield
+    group_from(before)
+
+
+def arrays(seed, dtype):
+    rng = np.random.default_rng(seed)
+    values = np.where(rng.random((ARRAYS, SIZE)) < 0.1, rng.choice(ENDS, (ARRAYS, SIZE)), rng.integers(-3, 4, (ARRAYS, SIZE)) / 2)
+    with np.errstate(over="ignore"):
+        return [cg.tensor(row.astype(dtype)) for row in values]
+
+
+def random_sum(seed):
+    """Return a function of arrays that adds, subtracts and scales what it has, and gives back the last values."""
+    rng = np.random.default_rng(seed)
+    steps = [(rng.integers(len(STEPS)), rng.integers(ARRAYS), rng.integers(1, 4), float(rng.choice(NUMBERS)))
+             for _ in range(rng.integers(2, 12))]
+
+    def value(*values):
+        values = list(values)
+        for kind, other, place, number in steps:
+            # Most steps go on from the last value, so that values are read once.
+            last, beside = values[-1], values[other] if place < 3 else values[-2]
+            values.append(STEPS[kind](last, beside, number))
+        return values[-1], values[-2]
+
+    return value
+
+
+def check(function, values, computed):
+    expected = [each.numpy() for each in function(*values)]
+    for result, each in zip(computed, expected, strict=True):
+        # Of two that are no numbers, either may be the result.
+        numbers = ~np.isnan(each)
+        assert np.array_equal(np.isnan(result.numpy()), ~numbers)
+        assert same_bits(result.numpy()[numbers], each[numbers])
+
+
+@pytest.mark.usefixtures("grouped")
+@pytest.mark.cases("dtype", ["float64", "float32"])
+def test_compiled_sums_have_the_bits_of_their_steps(dtype):
+    for seed in range(PROGRAMS):
+        function = random_sum(seed)
+        compiled = cg.compile(function)
+        for k in range(3):
+            values = arrays(seed + k, dtype)
+            check(function, values, compiled(*values))
+
+
+@pytest.mark.cases("dtype", ["float64", "float32"])
+def test_pending_sums_have_the_bits_of_their_steps(dtype):
+    for seed in range(PROGRAMS):
+        function, values = random_sum(seed), arrays(seed, dtype)
+        before = defer_from(8)
+        try:
+            computed = function(*[value.clone().requires_grad_() for value in values])
+        finally:
+            defer_from(before)
+        check(function, values, [each.detach() for each in computed])

@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cygrad._core.engine.accumulation cimport check_arrival, collect
+from cygrad._core.engine.gathering cimport add_parts, gathers
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks, put
 from cygrad._core.engine.placement cimport run_placement
 from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, pop_ready, prepare_run, push_ready, put_off,
@@ -229,6 +230,8 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
     cdef bint asked_for, computes, needed = run.states[index].needed, is_captured = run.states[index].captured
     cdef tuple incoming = None
     cdef Hooks hooks = node.hooks
+    if hooks is not None or isinstance(node, FunctionNode):
+        add_parts(run)      # code of the user may change gradients
     if is_captured and needed:      # before the hooks, as torch does where the node runs too
         capture(node, grads, captures, captured)
     if hooks is not None or node.flags & NODE_ACCUMULATES:
@@ -269,6 +272,8 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
                 continue
             next = find_state(run, <PyObject*>target)
             asked_for = run.states[next].needed or run.states[next].captured
+            if gathers(run, next):
+                add_parts(run)
             if results[k] is not NULL and asked_for:
                 grad = results[k]
                 results[k] = NULL

@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 from cygrad._core.compute.parts cimport zero_outside
 from cygrad._core.compute.mapping cimport SMALL_COUNT
 from cygrad._core.engine.accumulation cimport add, sum_of
+from cygrad._core.engine.gathering cimport add_parts, gathers, keep_part
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready, put_off
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport edge
@@ -155,18 +156,22 @@ cdef int add_run(TensorImpl whole, intptr_t start, TensorImpl g, bint fresh) exc
     return 0
 
 
-cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorImpl part, bint fresh) except -1:
+cdef bint add_placed(Run* run, Py_ssize_t target, RuleNode node, PyObject** grads, TensorImpl whole, TensorImpl part,
+                     bint fresh) except -1:
     """Add the gradients of a node's outputs to their places in a part of a whole; False where they do not fit."""
     cdef object placed = None
     cdef tuple parts
     cdef intptr_t written = 0, start
     cdef int k
     if (<RuleOp>node.op).adds:
+        if gathers(run, target):
+            add_parts(run)
         if fresh:
             zero(computed_tensor(whole))
         node.place_in(part, grads)
         return True
-    if node.outputs == 1 and part is whole and is_small_run(whole, <TensorImpl>grads[0]):
+    if (node.outputs == 1 and part is whole and not gathers(run, target) and (not fresh or whole.count < SMALL_COUNT)
+            and is_small_run(whole, <TensorImpl>grads[0])):
         start = node.run_in(whole, <TensorImpl>grads[0])
         if start >= 0:
             add_run(whole, start, <TensorImpl>grads[0], fresh)
@@ -175,6 +180,10 @@ cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorIm
     if type(placed) is not tuple:
         if node.outputs != 1 or not fits_place(placed, whole, grads[0]):
             return False
+        if keep_part(run, target, whole, <TensorImpl>placed, <TensorImpl>grads[0], fresh):
+            return True
+        if gathers(run, target):
+            add_parts(run)
         if fresh:
             zero_outside(computed_tensor(whole), computed_tensor(<TensorImpl>placed))
         add_to(computed_tensor(<TensorImpl>placed), computed_tensor(<TensorImpl>grads[0]), fresh)
@@ -186,6 +195,8 @@ cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorIm
         if not fits_place(parts[k], whole, grads[k]):
             return False
         written += (<TensorImpl>computed_tensor(<TensorImpl>grads[k])).count if grads[k] is not NULL else 0
+    if gathers(run, target):
+        add_parts(run)
     if fresh and written != computed_tensor(whole).count:
         zero(computed_tensor(whole))
     for k in range(node.outputs):
@@ -237,7 +248,7 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     for k in range(depth - 1, 0, -1):
         placed = (<RuleNode>run.states[path[k]].node).place_in(part, NULL)
         part = <TensorImpl?>((<tuple>placed)[0] if type(placed) is tuple else placed)       # a split may give one part
-    if not add_placed(node, grads, whole, part, fresh):
+    if not add_placed(run, next, node, grads, whole, part, fresh):
         return False
     if reference[0] is not <PyObject*>whole:
         Py_XDECREF(reference[0])
@@ -252,5 +263,7 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
             (<RuleNode>run.states[path[k]].node).release()
     run.states[next].missing -= 1
     if run.states[next].missing == 0:
+        if gathers(run, next):
+            add_parts(run)
         push_ready(run, next)
     return True

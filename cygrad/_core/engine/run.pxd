@@ -41,6 +41,7 @@ cdef struct Run:
     Py_ssize_t ready, heap_capacity
     PyObject* evaluating    # the node at work
     PyObject* context       # RunContext, made when it is asked for; owned
+    PyObject* gathering     # Gathering, made when it is needed; owned
     Run* outer              # the run that this one is nested in
     int depth               # of nesting on this stack
     uint64_t number

@@ -82,6 +82,7 @@ cdef void free_run(Run* run) noexcept:
             Py_XDECREF(grads_of(&run.states[k])[j])
         free(run.states[k].grads)
     Py_XDECREF(run.context)
+    Py_XDECREF(run.gathering)
     if run.capacity > SMALL:
         free(run.states)
         free(run.table)

@@ -1,0 +1,3 @@
+"""Types of the compiled module: nothing for Python."""
+
+class Gathering: ...

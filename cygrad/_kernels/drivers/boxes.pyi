@@ -1,0 +1,1 @@
+"""Types of the compiled module: nothing for Python."""

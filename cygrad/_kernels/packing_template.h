@@ -21,8 +21,22 @@ static inline __attribute__((always_inline)) void CG_FN(spread_vectors)(T *block
     }
 }
 
+/* Rows of a constant length, whose numbers lie one after the other: several rows make vectors. */
+#define CG_SPREAD(length)                                                           \
+    _Pragma("omp simd") for (intptr_t i = 0; i < rows; i++) {                       \
+        const T value = numbers[i];                                                 \
+        for (int k = 0; k < length; k++) block[i * length + k] = value;             \
+    }
+
 /* Short rows by short vectors, of which fewer cross a cache line. */
 static inline void CG_FN(spread)(T *block, const char *array, intptr_t rows, intptr_t length, intptr_t outer) {
+    const T *const numbers = (const T *)array;
+    if (sizeof(T) >= 4 && sizeof(T) <= 8 && outer == (intptr_t)sizeof(T) && length > 1 && length < 5) {
+        if (length == 2) CG_SPREAD(2)
+        else if (length == 3) CG_SPREAD(3)
+        else CG_SPREAD(4)
+        return;
+    }
     enum { LANES = CG_VECTOR_BYTES / sizeof(T), HALF = LANES > 1 ? LANES / 2 : 1, QUARTER = LANES > 3 ? LANES / 4 : HALF };
     if (length <= QUARTER) CG_FN(spread_vectors)(block, array, rows, length, outer, QUARTER);
     else if (length <= HALF) CG_FN(spread_vectors)(block, array, rows, length, outer, HALF);
@@ -97,4 +111,5 @@ static void CG_FN(scatter)(cg_cursor *cursor, char *block, intptr_t n) {
     CG_FN(move)(cursor, (T *)block, n, 1);
 }
 #undef CG_MOVE
+#undef CG_SPREAD
 #undef T

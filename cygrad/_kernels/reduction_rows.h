@@ -61,12 +61,28 @@ CG_INLINE T CG_ROW(long)(const X *v, const X *w, intptr_t n, const int lanes, co
     return left ? CG_FN(join)(acc, CG_ROW(few)(v + whole, w + whole, left)) : acc;
 }
 
+#ifdef PRODUCTS
+/* Rows that lie one after the other, of a constant length: several make vectors. */
+CG_INLINE void CG_ROW(dense)(const char *p, const char *other, const intptr_t n, intptr_t count, T *out) {
+    const X *const v = (const X *)p, *const w = (const X *)other;
+    CG_LOOP(T, count) out[i] = CG_ROW(few)(v + i * n, w + i * n, n);
+}
+#endif
+
 /* A single row with a stride is followed by others; a fetch behind a block on the stack would meet pages that nothing has touched. */
 CG_INLINE void CG_ROW(reduce)(const char *p, const char *other, intptr_t stride, intptr_t n, intptr_t count, T *out) {
 #define CG_ROWS(value)                                                                                           \
     for (intptr_t i = 0; i < count; i++) {                                                                       \
         const X *const v = (const X *)(p + i * stride), *const w = (const X *)(other + i * stride); out[i] = value; \
     }
+#ifdef PRODUCTS
+    if (stride == n * (intptr_t)sizeof(X) && n > 1 && n <= CG_REDUCTION_SHORTEST) {
+        if (n == 2) CG_ROW(dense)(p, other, 2, count, out);
+        else if (n == 3) CG_ROW(dense)(p, other, 3, count, out);
+        else CG_ROW(dense)(p, other, 4, count, out);
+        return;
+    }
+#endif
     if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_ROW(few)(v, w, n))
     else if (sizeof(X) >= 4 && n < CG_REDUCTION_LONG) CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY / 4, 0))
     else CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY, stride && n == CG_REDUCTION_BLOCK))

@@ -18,7 +18,7 @@ from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.operands cimport Value, number_from, same_shape
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_loops_of, cg_real
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_NEGATIVE, MAX_OPERANDS, cg_itemsize, cg_loops_of, cg_real
 
 cdef extern from *:
     """
@@ -177,7 +177,7 @@ cdef class ElementwiseNode(Node):
         cdef Batch batch = None
         cdef list unpacked = None
         cdef int k, last = -1
-        cdef bint by_formula = grad_mode()[0] != 0
+        cdef bint by_formula = grad_mode()[0] != 0, negated
         if self.flags & NODE_RELEASED:
             raise released_error()
         if grads[0] is NULL:
@@ -203,7 +203,10 @@ cdef class ElementwiseNode(Node):
         for k in range(op.arity):
             if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is None:
                 continue
-            if op.partial_form[k] == IDENTITY:
+            # Of a sum there are fewer elements to negate. One that is 0 is +0 in either order.
+            negated = (self.params is not None and not by_formula and batch is None and op.partial_form[k] == KERNEL
+                       and op.partial_kernel[k].form == CG_NEGATIVE)
+            if op.partial_form[k] == IDENTITY or negated:
                 part = g
             elif by_formula:
                 part = self.differentiable(op, k, g, unpacked)
@@ -213,6 +216,8 @@ cdef class ElementwiseNode(Node):
                 part = self.fused(op, k, g, target if k == last else None, unpacked)
             if self.params is not None:
                 part = (<object>part).sum_to_size(self.params[k])
+            if negated:
+                part = self.fused(op, k, g, None, unpacked) if part is g else 0 - <object>part
             if self.input_dtypes[k] != part.dtype_nr:
                 part = (<object>part)._convert(dtypes[self.input_dtypes[k]])
             Py_INCREF(part)

@@ -33,6 +33,8 @@ cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, cons
 cdef int reduce_produced(const cg_reduction* reduction, const Producer* producer, char* output) noexcept nogil
 # All of a small dense array, without the driver.
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
+# Vectors reduce dense rows of so few elements together.
+cdef bint takes_short_rows(const cg_reduction* reduction, int dtype, intptr_t n) noexcept nogil
 # Each of at most STRIP dense rows of at most BLOCK elements, or of their products with others, without the driver; nothing is converted.
 cdef void reduce_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,
                       char* output) noexcept nogil

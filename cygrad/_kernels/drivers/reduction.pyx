@@ -31,6 +31,8 @@ cdef enum:
 ctypedef void (*Across)(char* acc, const char* x, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil
 
 cdef extern from "drivers/tables.h" nogil:
+    enum:
+        SHORTEST "CG_REDUCTION_SHORTEST"
     ctypedef struct Row "cg_reduction":
         void (*fill[CG_DTYPES])(char* acc, intptr_t n) noexcept nogil
         void (*rows[CG_DTYPES])(const char* x, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil
@@ -312,6 +314,9 @@ cdef void choose_way(Plan* plan) noexcept nogil:
         plan.order = GATHERED
     elif beside and not (narrow and n < SHORT):
         plan.order = ACROSS
+    elif (dense and not beside and outer.ndim and outer.strides[outer.ndim - 1] == n * plan.item_size
+            and takes_short_rows(<const cg_reduction*>plan.row, plan.source.dtype, n)):
+        plan.order = ROWS
     elif n < (FEW if dense and not beside else SHORT):
         plan.order = COLUMNS
         if narrow and outer.ndim > 1:
@@ -404,6 +409,10 @@ cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, int
     else:
         (<const Row*>reduction).fill[dtype](<char*>&acc, 1)
     (<const Row*>reduction).finish[dtype](<char*>&acc, output, 1, <double>n)
+
+
+cdef bint takes_short_rows(const cg_reduction* reduction, int dtype, intptr_t n) noexcept nogil:
+    return 1 < n <= SHORTEST and (<const Row*>reduction).products[dtype] is not NULL
 
 
 cdef void reduce_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,

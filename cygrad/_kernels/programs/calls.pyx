@@ -2,10 +2,11 @@
 """Calls (see calls.pxd for the contract)."""
 from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES, block_bytes, cast, cg_itemsize, cg_kernel, takes_numbers
 from cygrad._kernels.drivers.packing cimport LONG_ROW, cost_of_layout, merge
-from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
+from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP, takes_short_rows
+from cygrad._kernels.drivers.sums cimport loop_of_sum, put_in, write_numbers
 from cygrad._kernels.drivers.traversal cimport PADDING
 from cygrad._kernels.programs.planning cimport find_rows, is_live, last_reader
-from cygrad._kernels.programs.rewriting cimport scaled_loop
+from cygrad._kernels.programs.rewriting cimport read_sum
 from cygrad._kernels.programs.steps cimport NONE, Slot, Step, dtype_of, is_laid, last_writer, output_of, strides_of
 from cygrad._kernels.system.threads cimport threads_for
 
@@ -104,11 +105,11 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
     cdef const Slot* slot
     cdef intptr_t row, count, touched = 0, nbytes
     cdef int k
-    if not find_rows(program, &row, &count) or not 0 < row <= BLOCK or row < LONG_ROW and count > FEW_ROWS:
+    if not find_rows(program, &row, &count) or not 0 < row <= BLOCK:
         return False
     begin_passes(part, program, program.step_count, NONE)
     part.by_rows, part.row, part.last = True, row, part.end
-    if not choose_calls(part):
+    if not choose_calls(part) or row < LONG_ROW and count > FEW_ROWS and not takes_rows_together(part):
         return False
     for k in range(program.slot_count):
         slot = &program.slots[k]
@@ -125,6 +126,17 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
         part.threads = 1
     choose_streams(part)
     share_fetches(part)
+    return True
+
+
+cdef bint takes_rows_together(const Pass* part) noexcept nogil:
+    """Return True if no call takes short rows one by one."""
+    cdef const Call* call
+    cdef int k
+    for k in range(part.call_count):
+        call = &part.calls[k]
+        if call.each or call.reduction is not NULL and not takes_short_rows(call.reduction, call.dtype, part.row):
+            return False
     return True
 
 
@@ -189,44 +201,84 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
         step = &program.steps[k]
         if is_blocked_step(step) or part.stream and step.kernel is not NULL and step.kernel.streams[step.dtype] is not NULL:
             part.lanes = max(part.lanes, block_bytes(step.dtype) // cg_itemsize[step.dtype])
-        if add_joined_call(part, k):
-            continue
-        if not add_call(part, step, step.kernel, NONE, step.inputs, step.slots):
-            return False
-        note_memory(part, k, k)
+        part.first_steps[part.call_count], part.sums[part.call_count].terms = k, 0
+        if not (add_joined_call(part, k) if step.joined else add_sum_call(part, k)):
+            if not add_call(part, step, step.kernel, NONE, step.inputs, step.slots):
+                return False
+        note_memory(part, k, part.first_steps[part.call_count - 1])
     share_blocks(part)
     # More, of bytes beside complex numbers, would not fit the memory of blocks; their loops do not stream then.
     part.lanes = min(part.lanes, <intptr_t>(SHORT_BLOCK_BYTES // part.itemsize))
     return True
 
 
+cdef void replace_calls(Pass* part, int first) noexcept nogil:
+    """Put the last call in place of those from a first one on."""
+    part.calls[first] = part.calls[part.call_count - 1]
+    part.call_count = first + 1
+
+
 cdef bint add_joined_call(Pass* part, int k) noexcept nogil:
     """Choose one loop for a step and the step before, in place of that one's; False where there is none."""
     cdef const Step* step = &part.program.steps[k]
     cdef const Step* before = step - 1
-    cdef const void* params = step.params
-    cdef const cg_kernel* kernel
     cdef int slots[MAX_OPERANDS]
-    cdef int j, inputs = step.inputs, shift = NONE
-    if k == part.first or output_of(before) == part.redirected:
+    cdef int j, shift = step.inputs
+    if k == part.first or output_of(before) == part.redirected or not part.by_rows:
         return False
-    if step.joined:
-        if not part.by_rows:
-            return False
-        kernel, shift, inputs = step.shifted, step.inputs, step.inputs + 1
-        for j in range(step.inputs):
-            slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
-        slots[shift], slots[inputs] = before.slots[1], output_of(step)
-    else:
-        kernel = scaled_loop(part.program, k, slots, &params)
-        if kernel is NULL:
-            return False
-    if not add_call(part, step, kernel, shift, inputs, slots):
+    for j in range(step.inputs):
+        slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
+    slots[shift], slots[shift + 1] = before.slots[1], output_of(step)
+    if not add_call(part, step, step.shifted, shift, shift + 1, slots):
         return False
-    part.call_count -= 1
-    part.calls[part.call_count - 1] = part.calls[part.call_count]
-    part.calls[part.call_count - 1].params = params
-    note_memory(part, k, k - 1)
+    replace_calls(part, part.call_count - 2)
+    part.sums[part.call_count - 1].terms = 0
+    return True
+
+
+cdef bint add_sum_call(Pass* part, int k) noexcept nogil:
+    """Choose one loop for a step and those before that are parts of a sum with it, in place of theirs; False where there are none."""
+    cdef const Step* step = &part.program.steps[k]
+    cdef Sum sum, joined
+    cdef int first = part.call_count, output = output_of(step)
+    if not read_sum(part.program, step, &sum):
+        return False
+    while first and feeds_step(part, first - 1, k):
+        joined = sum
+        if not put_in(&joined, call_output(part, first - 1), &part.sums[first - 1]) or not takes_terms(part.program, &joined, output):
+            break
+        first, sum = first - 1, joined
+    if first == part.call_count:
+        part.sums[first] = sum
+        return False
+    sum.operands[sum.terms] = output
+    if not add_call(part, step, loop_of_sum(sum.terms), NONE, sum.terms, sum.operands):
+        return False
+    replace_calls(part, first)
+    part.sums[first] = sum
+    write_numbers(&sum, step.dtype, &part.numbers[first])
+    part.calls[first].params = &part.numbers[first]
+    return True
+
+
+cdef inline int call_output(const Pass* part, int k) noexcept nogil:
+    return part.calls[k].places[part.calls[k].inputs]
+
+
+cdef bint feeds_step(const Pass* part, int number, int k) noexcept nogil:
+    """Return True if a call computes a sum for a step and the steps between alone."""
+    cdef int slot = call_output(part, number), output = output_of(&part.program.steps[k])
+    return (part.sums[number].terms and part.calls[number].dtype == part.program.steps[k].dtype and slot != part.redirected
+            and part.program.slots[slot].data is NULL and part.program.slots[slot].reduced == part.program.slots[output].reduced
+            and (slot == output or not is_live(part.program, slot, k + 1, part.program.step_count)))
+
+
+cdef bint takes_terms(const Program* program, const Sum* sum, int output) noexcept nogil:
+    """Return True if the loop of a sum takes the operands: of two terms, one may have one number for each row."""
+    cdef int k
+    for k in range(sum.terms if sum.terms > 2 else 0):
+        if program.slots[sum.operands[k]].reduced != program.slots[output].reduced:
+            return False
     return True
 
 

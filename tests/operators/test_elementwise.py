@@ -448,3 +448,14 @@ def test_every_row_is_covered(row):
     assert row.name in ops
     assert callable(getattr(cg, row.name))
     assert set(row.partials) <= set(row.operands)
+
+
+@pytest.mark.cases("dtype", ["float64", "float32", "float16", "complex128"])
+def test_negative_gradients_of_operands_that_broadcast(dtype):
+    """They are negated after their sum, of which one that is 0 is +0 all the same; an operand that does not broadcast has -0."""
+    weight = np.array([[1, 2, 0], [-1, 3, 0]]).astype(dtype)
+    x, row, whole = (cg.tensor(np.zeros(shape, dtype), requires_grad=True) for shape in ((2, 1), (3,), (2, 3)))
+    (x - row).backward(cg.tensor(weight))
+    assert np.array_equal(row.grad.real, [0, -5, 0]) and not np.signbit(row.grad.real.numpy()[[0, 2]]).any()
+    (x - whole).backward(cg.tensor(weight))
+    assert np.array_equal(whole.grad.real, -weight.real) and np.signbit(whole.grad.real.numpy()[:, 2]).all()

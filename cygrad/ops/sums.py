@@ -1,6 +1,6 @@
 """Sums of multiples of arrays: one loop in place of several, where programs add, subtract and scale one array after the other.
 
-The order is that of the steps, so the bits are theirs: `start` is -0, to which every number is added exactly, or 0.
+Terms are added in the order of the steps, so the bits are the same: `start` is -0, to which every number is added exactly, or 0.
 """
 
 from .elementwise import Elementwise

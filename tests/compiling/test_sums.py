@@ -29,7 +29,7 @@ def arrays(seed, dtype):
 
 
 def random_sum(seed):
-    """Return a function of arrays that adds, subtracts and scales what it has, and gives back the last values."""
+    """Return a function of arrays that adds, subtracts and scales its values, and gives back the last two."""
     rng = np.random.default_rng(seed)
     steps = [(rng.integers(len(STEPS)), rng.integers(ARRAYS), rng.integers(1, 4), float(rng.choice(NUMBERS)))
              for _ in range(rng.integers(2, 12))]

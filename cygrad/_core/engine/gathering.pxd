@@ -1,6 +1,6 @@
 """Gathering: the parts of one gradient that arrive one after the other are added together.
 
-A part that overlaps others, as those of a stencil do, is kept until the gradient is needed: then each element is written once.
+A part that overlaps others, as the places of a stencil do, is kept until the gradient is needed: then each element is written once.
 """
 from cpython.object cimport PyObject
 

@@ -18,7 +18,7 @@ cdef bint has_loop(int dtype) noexcept nogil:
 
 
 # ----- Rows -----
-# A loop that adds boxes, after the first loop to what is there.
+# A loop that adds boxes; after the first loop, to the elements that it wrote.
 cdef struct Part:
     cg_loop loop
     int terms

@@ -11,12 +11,12 @@ cdef enum:
 
 cdef struct Sum:
     int terms
-    int operands[MAX_TERMS + 1]     # the caller's numbers of the arrays, and room for that of the result
+    int operands[MAX_TERMS + 1]     # the caller's numbers of the arrays, and room for the result's
     double start                    # -0, to which every number is added exactly, or 0
     double factors[MAX_TERMS]
     double carried[MAX_TERMS]       # from the third term on
 
-# What the loop takes besides the arrays.
+# The numbers that the loop takes besides the arrays.
 ctypedef cg_number[2 * MAX_TERMS] SumNumbers
 
 cdef void begin_sum(Sum* sum) noexcept nogil

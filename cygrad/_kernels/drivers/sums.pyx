@@ -22,7 +22,7 @@ cdef void add_term(Sum* sum, int operand, double factor) noexcept nogil:
 
 
 cdef inline bint is_unit(double factor) noexcept nogil:
-    """Return True if a product with a factor is exact whatever the other one is."""
+    """Return True if any product with a factor is exact."""
     return factor == 1 or factor == -1
 
 
@@ -43,7 +43,7 @@ cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
     elif inner.terms == 1 and (is_unit(factor) or is_unit(inner.factors[0])):
         joined.factors[0] *= factor
     else:
-        return False        # also of a negative: that of a sum that is 0 is -0
+        return False        # nor the negative of a sum, which is -0 where the sum is 0
     for k in range(outer.terms):
         if k != place:
             joined.operands[joined.terms], joined.factors[joined.terms] = outer.operands[k], outer.factors[k]

@@ -81,7 +81,7 @@ BY_VALUE = {
     "text": lambda x, r: x * len(f"{r}"),
     "format": lambda x, r: x * len("%.3f" % r),        # noqa: UP031
     "key of a dict": lambda x, r: x * {0.1: 2.0, 0.7: 3.0}.get(r, 4.0),
-    "type": lambda x, r: x * 2 if type(r) is float else x,
+    "type": lambda x, r: x * (abs(r) if type(r) is float else r),
     "half": lambda x, r: x.half() * r,
     "library": lambda x, r: x * len(repr(statistics.fmean([r, 2.0]))),
     "copy": lambda x, r: x * copy.copy([r])[0].conjugate(),

@@ -24,8 +24,8 @@ from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.float_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import Observation, is_observed
-from cygrad.data.creation import zeros
 from cygrad.generator import stream_of
+from cygrad.operators.new_tensors import zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -424,7 +424,7 @@ class Capture:
         check_messages(notes, bool(recorded))
         if recorded:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
-            weights = [zeros(result.shape, dtype=result.dtype) for result in recorded]
+            weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, [inputs[number] for number in differentiable], weights)
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):

@@ -1,5 +1,6 @@
 """Derivatives of captured functions, and captures of derivatives."""
 
+import numpy as np
 import pytest
 
 import cygrad as cg
@@ -58,6 +59,20 @@ def test_results_that_no_gradient_reads_may_change():
     result.add_(1)
     result.sum().backward()
     assert x.grad.tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize("weigh", [lambda y: y.sum(), lambda y: (y * y).sum(), lambda y: (y.T * 2).exp().sum()],
+                         ids=["number", "like the result", "by a view"])
+def test_gradients_have_the_strides_of_results(weigh):
+    """Sums over transposed memory are in another order."""
+    compiled = captured(lambda x, w: w.exp().T * x)
+    for seed in range(20):
+        w = cg.tensor(np.random.default_rng(seed).uniform(0.3, 0.9, (7, 5)))
+        gradients = []
+        for function in (compiled, compiled._function):
+            x = cg.tensor(0.7, dtype=cg.float64, requires_grad=True)
+            gradients.append(grad(weigh(function(x, w)), x)[0])
+        same(*gradients)
 
 
 def test_some_results_without_a_gradient():

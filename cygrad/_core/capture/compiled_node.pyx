@@ -94,7 +94,7 @@ cdef int hand_over(Node node, list gradients, PyObject** results) except -1:
 cdef TensorImpl weight_of(TensorImpl gradient, TensorImpl result):
     """Return a gradient as the program has noted it: with the strides of a dense result, else row-major, in memory with padding.
 
-    The order of sums depends on strides, and most gradients have those of the result.
+    The order of sums depends on strides, and most gradients have the strides of the result.
     """
     if gradient.storage.padded and (has_layout_of(gradient, result) if is_dense(result) else gradient.flags & CONTIGUOUS):
         return gradient

@@ -93,8 +93,8 @@ cdef object unlike(str words, TensorImpl a, TensorImpl b):
 
 
 cdef TensorImpl without_repeats(TensorImpl matrix):
-    """Return a matrix whose rows or columns are not one in memory, as those of the gradient of a sum are: NumPy's loop has no BLAS for
-    such a one, and adds in another order.
+    """Return a matrix whose rows or columns are not one in memory, as in the gradient of a sum: NumPy's loop has no BLAS for such a one,
+    and adds in another order.
     """
     cdef int d
     for d in range(matrix.ndim - 2, matrix.ndim):

@@ -7,6 +7,7 @@ import cygrad as cg
 from capturing import X, captured, same
 from cygrad import func
 from cygrad.autograd import grad
+from cygrad.checkpoint import checkpoint
 
 
 def energy(x, w):
@@ -138,6 +139,61 @@ def test_user_functions():
     for k in range(3):
         x = (X + k).requires_grad_()
         same(grad(compiled(x), x)[0], 3 * (X + k) * (X + k))
+
+
+@pytest.mark.parametrize("make", [lambda x: x.clone(), lambda x: x.detach()], ids=["memory of its own", "memory of an argument"])
+def test_gradients_of_leaves_that_are_made_inside(make):
+    def slope(x):
+        leaf = make(x).requires_grad_()
+        (leaf ** 3).sum().backward()
+        leaf.grad.mul_(2)
+        return leaf.grad + 1
+
+    compiled = captured(slope)
+    for k in range(3):
+        same(compiled(X + k), 6 * (X + k) ** 2 + 1)
+    assert compiled.cache_info().hits == 2
+
+
+KEPT = []
+
+
+def test_a_leaf_that_is_kept_elsewhere():
+    def slope(x):
+        leaf = x.clone().requires_grad_()
+        KEPT[:] = [leaf]
+        leaf.sum().backward()
+        return x * 2
+
+    with pytest.raises(RuntimeError, match="cannot be captured: it uses the .grad|changes the items"):
+        captured(slope)(X)
+
+
+# ----- Regions that are computed again -----
+def region(x, drop=False):
+    inner = (lambda x: cg.nn.functional.dropout(x.sin().exp())) if drop else lambda x: x.sin().exp()
+    return checkpoint(inner, x, use_reentrant=False).tanh()
+
+
+def loop(x):
+    return func.scan(lambda carry, y: ((carry * y).sin() + y, None), x, X.expand(20, 3), snapshots=4)[0]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize(("function", "replays"), [
+    (region, 3), (lambda x: cg.nn.functional.dropout(region(x)), 3), (lambda x: region(x, drop=True), 0), (loop, 3),
+    (lambda x: grad(region(x).sum(), x)[0], 3), (lambda x: grad(region(x, drop=True).sum(), x)[0], 0)],
+    ids=["region", "random numbers beside", "random numbers", "loop", "gradient", "gradient of random numbers"])
+def test_checkpoints(function, replays):
+    compiled = cg.compile(function)
+    results = []
+    for call in (compiled, function):
+        cg.manual_seed(3)
+        for k in range(4):
+            x = (X + k).requires_grad_()
+            result = call(x)
+            results.append((result.tolist(), grad(result.sum(), x)[0].tolist() if result.requires_grad else None))
+    assert results[:4] == results[4:] and compiled.cache_info().hits == replays
 
 
 # ----- Inputs that depend on each other -----

@@ -1,5 +1,9 @@
 """Derivatives of captured functions, and captures of derivatives."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -194,6 +198,54 @@ def test_checkpoints(function, replays):
             result = call(x)
             results.append((result.tolist(), grad(result.sum(), x)[0].tolist() if result.requires_grad else None))
     assert results[:4] == results[4:] and compiled.cache_info().hits == replays
+
+
+# ----- Memory -----
+PEAK = """
+import sys
+import cygrad as cg
+
+def status(name):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
+
+def step(x, w):
+    for _ in range(int(sys.argv[2])):
+        x = (x @ w).exp() * 0.1
+    return x.sum()
+
+call = cg.compile(step) if sys.argv[1] == "compiled" else step
+x, w = cg.rand(20_000, 50, dtype=cg.float64).requires_grad_(), cg.rand(50, 50, dtype=cg.float64) * 0.01
+cg.config.set_cache_limit(0)
+for count in range(4):
+    x.grad = None
+    if count == 2:
+        open("/proc/self/clear_refs", "w").write("5")
+        before = status("VmRSS")
+    call(x, w).backward()
+print(status("VmHWM") - before)
+"""
+
+
+@pytest.mark.resident
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak of resident memory cannot be set back here")
+@pytest.mark.parametrize("steps", ["1", "3"])
+def test_the_peak_of_memory_is_at_most_eagers(steps):
+    eager, compiled = (int(subprocess.run([sys.executable, "-c", PEAK, mode, steps], check=True, capture_output=True, text=True).stdout)
+                       for mode in ("eager", "compiled"))
+    assert compiled < eager + 1000      # KiB; an array has 7800
+
+
+def test_residuals_of_a_graph_that_is_kept_stay():
+    compiled = captured(lambda x, w: ((x @ w).exp() * w).sum())
+    x, w = (cg.rand(400, 400, dtype=cg.float64).mul_(0.01).requires_grad_() for _ in range(2))
+    compiled(x, w)
+    loss = compiled(x, w)
+    first, second = (grad(loss, (x, w), retain_graph=keep) for keep in (True, False))
+    for ours, again, theirs in zip(first, second, grad(compiled._function(x, w), (x, w)), strict=True):
+        same(ours, theirs)
+        same(again, theirs)
+    with pytest.raises(RuntimeError, match="second time"):
+        grad(loss, x)
 
 
 # ----- Inputs that depend on each other -----

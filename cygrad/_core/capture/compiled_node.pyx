@@ -18,6 +18,7 @@ from cygrad._core.memory.storage cimport owner_of, version_of
 from cygrad._core.operands.operands cimport is_dense
 
 from cygrad._core.capture.replay import GaveUp
+from cygrad._core.engine.backward import keeps_graph
 from cygrad._core.levels.level import innermost_level
 
 
@@ -54,6 +55,10 @@ cdef class CompiledNode(Node):
                 check_version(tensor, version, self, self)
         if whole:
             rerun.check_backward(inputs)
+            if keeps_graph():
+                state = list(state)
+            else:
+                self.saved0 = None      # the residuals die one by one
             try:
                 computed = replay.run_backward(list(inputs), state,
                                                [weight_of(gradient, tensor) for gradient, tensor in zip(gradients, outputs)])

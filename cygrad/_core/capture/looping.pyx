@@ -122,7 +122,8 @@ cdef class LoopNode(Node):
             if version_of(tensor.storage) != version and (k >= looped.carried or not whole):     # the loop has copies of carried values
                 check_version(tensor, version, tensor.node, self)
         if whole:
-            computed = self.gradients(looped, list(inputs), states, [None if each is None else row_major(each) for each in gradients])
+            gradients = [None if each is None else row_major_gradient(each) for each in gradients]
+            computed = self.gradients(looped, list(inputs), states, gradients)
         if computed is None:
             computed = rerun(inputs, gradients, bool(grad_mode()[0]))
         return hand_over(self, computed, results)
@@ -195,7 +196,7 @@ cdef class LoopNode(Node):
         return True
 
 
-cdef TensorImpl row_major(TensorImpl gradient):
+cdef TensorImpl row_major_gradient(TensorImpl gradient):
     """Return a gradient row-major."""
     return gradient if fits_loop(gradient, gradient.dtype_nr) else copy_of(gradient, gradient.dtype_nr)
 

@@ -136,14 +136,15 @@ class Compiled:
         return CacheInfo(self._hits, self._misses, self._eager, sum(map(len, self._entries.values())))
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
-        """Return a text about the program for some arguments: steps by kernel, calls of Python, bytes; or why there is none.
+        """Return a text about the program for some arguments: steps by kernel, calls of Python, and why, bytes; or why there is none.
 
-        The function is called, so that there is a program.
+        The function is called, so that there is a program. Calls take longer than kernels do, and single steps longer than groups.
 
         >>> import cygrad
         >>> print(cygrad.compile(lambda x: (x * 2).sin()).explain(cygrad.ones(3)))
         2 steps: mul, sin
         0 of them in 0 groups, block by block
+        0 of them over large arrays, as the function itself runs them, contractions included
         0 calls of Python
         0 decisions by values
         memory: 4096 bytes of intermediates, 0 bytes kept for a backward
@@ -159,14 +160,15 @@ class Compiled:
             return f"not captured: {error}"
         if not entries:
             return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
-        names, groups, functions, decisions, arena, residuals = entries[0].replay.described()
+        names, groups, large, calls, decisions, arena, residuals = entries[0].replay.described()
         counts = Counter(name for name in names if name != "call")
         kernels = ", ".join(f"{count} {name}" if count > 1 else name for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
-        calls = ", ".join(sorted({getattr(function, "__name__", str(function)) for function in functions}))
         grouped = sum(end - first for first, end in groups)
+        reasons = {getattr(getattr(function, "func", function), "__name__", str(function)): reason for function, reason in calls}
         return (f"{len(names)} steps: {kernels}\n{grouped} of them in {len(groups)} groups, block by block\n"
-                f"{len(functions)} calls of Python{': ' if calls else ''}{calls}\n"
-                f"{decisions} decisions by values\nmemory: {arena} bytes of intermediates, {residuals} bytes kept for a backward")
+                f"{large} of them over large arrays, as the function itself runs them, contractions included\n"
+                f"{len(calls)} calls of Python" + "".join(f"\n  {name}: {reason}" for name, reason in sorted(reasons.items())) +
+                f"\n{decisions} decisions by values\nmemory: {arena} bytes of intermediates, {residuals} bytes kept for a backward")
 
     def cache_clear(self) -> None:
         """Forget all programs."""

@@ -339,7 +339,7 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
     notes.drop(count)
     notes.looks.count = looks
     call = Call.__new__(Call)
-    call.function, call.arguments, call.keywords = function, arguments, keywords
+    call.function, call.arguments, call.keywords, call.reason = function, arguments, keywords, notes.looks.reason
     call.inputs, call.outputs, call.places = tensors, [each for each in results if not any([each is other for other in tensors])], []
     note = notes.next_note()
     note.name, note.kind, note.outcome = "call", CALL, <int>len(notes.calls)

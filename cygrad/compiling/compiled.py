@@ -188,12 +188,13 @@ class Compiled:
         replayed, result = self._replayed(entries, tensors, args, kwargs)
         if replayed:
             return result
-        with_floats = self._with_floats(args, kwargs, len(tensors)) if self._follows_floats else None
+        is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
+        with_floats = self._with_floats(args, kwargs, len(tensors)) if self._follows_floats and not is_refused else None
         if with_floats is not None:
             replayed, result_of_floats = self._replayed(self._entries.get(with_floats.key, ()), with_floats.tensors, args, kwargs)
             if replayed:
                 return result_of_floats
-        if key in self._refused or len(self._refused) >= MOST_CAPTURES or is_observed() and not self._fullgraph or in_profile():
+        if is_refused or is_observed() and not self._fullgraph or in_profile():
             return self._run(args, kwargs)
         if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
             self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"

@@ -185,14 +185,14 @@ class Compiled:
             entries = self._entries.get(key, ())
         except (Uncommon, TypeError):       # of keys that cannot be hashed
             return self._run(args, kwargs)
-        replayed, result = self._replayed(entries, tensors, args, kwargs)
-        if replayed:
+        is_replay, result = self._replayed(entries, tensors, args, kwargs)
+        if is_replay:
             return result
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         with_floats = self._with_floats(args, kwargs, len(tensors)) if self._follows_floats and not is_refused else None
         if with_floats is not None:
-            replayed, result_of_floats = self._replayed(self._entries.get(with_floats.key, ()), with_floats.tensors, args, kwargs)
-            if replayed:
+            is_replay, result_of_floats = self._replayed(self._entries.get(with_floats.key, ()), with_floats.tensors, args, kwargs)
+            if is_replay:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
             return self._run(args, kwargs)

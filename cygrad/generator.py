@@ -106,6 +106,14 @@ class Generator:
         self._seed, self._stream = seed, stream
         return self
 
+    def position(self) -> tuple[int, Any]:
+        """Return the seed, and how far the stream is: the numbers from there on are the same again after `go_to`."""
+        return self._seed, self._stream.bit_generator.state
+
+    def go_to(self, position: tuple[int, Any]) -> None:
+        """Continue from a position of this generator."""
+        self._seed, self._stream.bit_generator.state = position
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Generator, (), self.get_state()
 

@@ -13,13 +13,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from cygrad import random
 from cygrad._core.graph.handles import exchange_hooks
 from cygrad._core.graph.history import AccumulateGrad
 from cygrad._core.graph.node import Node, last_number
+from cygrad._core.graph.tensor import count_of_changes
 from cygrad._progress import bar, counted
 from cygrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
-from cygrad.checkpoint.reentrant import replayed_random_numbers
+from cygrad.checkpoint.reentrant import draw_again, replayed_random_numbers
+from cygrad.generator import default_generator
 from cygrad.tensor import Tensor
 
 State = Tensor | tuple[Tensor, ...]
@@ -45,8 +46,8 @@ class _Snapshot:
 
     def __init__(self, number: int, state: tuple[Tensor, ...], preserve_rng_state: bool) -> None:
         self.number, self.state = number, tuple(tensor.detach() for tensor in state)
-        self.versions = [tensor._version for tensor in state]
-        self.rng_state = random.get_rng_state() if preserve_rng_state else None
+        self.versions = [*map(count_of_changes, state)]
+        self.position = default_generator().position() if preserve_rng_state else None
 
 
 class _Loop:
@@ -77,13 +78,13 @@ class _Loop:
         while (here := self.snapshots[-1]).number < target:
             room = self.limit - len(self.snapshots)
             end = here.number + next_snapshot(target + 1 - here.number, room + 1) if room else target
-            if here.rng_state is not None:
-                random.set_rng_state(here.rng_state)
+            if here.position is not None:
+                draw_again(here.position)
             state = here.state
             with no_grad():
                 for number in range(here.number, end):
                     state = self.call(state, number, self.parameters)
-                    if [tensor._version for tensor in here.state] != here.versions:
+                    if [*map(count_of_changes, here.state)] != here.versions:
                         raise RuntimeError(f"checkpoint_loop: step {number} changes its state in place; return a new one")
             reached = _Snapshot(end, state, self.preserve_rng_state)
             if not room:
@@ -97,8 +98,8 @@ class _Loop:
         needs = self.first_needs_grad if number == 0 else tuple(tensor.dtype.is_differentiable for tensor in snapshot.state)
         inputs = tuple(value.detach().requires_grad_() if need else value for value, need
                        in zip(snapshot.state + self.parameters, needs + self.parameters_need_grad, strict=True))
-        if snapshot.rng_state is not None:
-            random.set_rng_state(snapshot.rng_state)
+        if snapshot.position is not None:
+            draw_again(snapshot.position)
         before = last_number()
         with enable_grad():
             outputs = self.call(inputs[:len(needs)], number, inputs[len(needs):])
@@ -199,7 +200,7 @@ class CheckpointLoop(Function):
         if not loop.running.acquire(blocking=False):
             raise RuntimeError("checkpoint_loop: a backward of this loop is running in another thread, or around this one")
         try:
-            with replayed_random_numbers(random.get_rng_state() if loop.preserve_rng_state else None):
+            with replayed_random_numbers(default_generator().position() if loop.preserve_rng_state else None):
                 return None, None, *loop.reverse(grads)
         finally:
             loop.running.release()

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cygrad import random
 from cygrad._core.engine.backward import current_run
+from cygrad._core.memory.looks import look
 from cygrad.autograd import Function, backward, enable_grad, no_grad
+from cygrad.generator import default_generator
 from cygrad.tensor import Tensor
 
 
@@ -26,18 +27,32 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value.detach().requires_grad_(value.requires_grad) if isinstance(value, Tensor) else value for value in inputs)
 
 
+def draw_again(position: tuple[int, Any]) -> None:
+    """Continue the global generator from a position where it was before; captured functions cannot."""
+    generator = default_generator()
+    if generator.position() != position:
+        look("random numbers are drawn again")
+        generator.go_to(position)
+
+
 @contextlib.contextmanager
-def replayed_random_numbers(state: Tensor | None) -> Iterator[None]:
-    """Draw from a state of the global generator meanwhile, and from the present one afterwards; None changes nothing."""
-    if state is None:
+def replayed_random_numbers(position: Any) -> Iterator[None]:
+    """Draw from a position of the global generator meanwhile, and from the present one afterwards; None changes nothing.
+
+    A captured function has no such position: it is as if nothing had happened only where nothing is drawn.
+    """
+    if position is None:
         yield
         return
-    present = random.get_rng_state()
-    random.set_rng_state(state)
+    generator = default_generator()
+    present = generator.position()
+    generator.go_to(position)
     try:
         yield
     finally:
-        random.set_rng_state(present)
+        if generator.position() != position:
+            look("random numbers are drawn again")
+        generator.go_to(present)
 
 
 class CheckpointFunction(Function):
@@ -48,7 +63,7 @@ class CheckpointFunction(Function):
         """Run the region."""
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.rng_state = random.get_rng_state() if preserve_rng_state else None
+        ctx.position = default_generator().position() if preserve_rng_state else None
         ctx.inputs = [None if isinstance(value, Tensor) else value for value in args]
         ctx.save_for_backward(*(value if isinstance(value, Tensor) else None for value in args))
         with no_grad():
@@ -63,7 +78,7 @@ class CheckpointFunction(Function):
                                "passing the `inputs` argument.")
         saved = ctx.saved_tensors
         inputs = detach_variable(tuple(value if tensor is None else tensor for value, tensor in zip(ctx.inputs, saved, strict=True)))
-        with replayed_random_numbers(ctx.rng_state), enable_grad():
+        with replayed_random_numbers(ctx.position), enable_grad():
             outputs = ctx.run_function(*inputs)
         pairs = [(output, grad) for output, grad in zip((outputs,) if isinstance(outputs, Tensor) else outputs, grads, strict=True)
                  if isinstance(output, Tensor) and output.requires_grad]

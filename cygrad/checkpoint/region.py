@@ -18,12 +18,12 @@ from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, NoReturn
 
-from cygrad import random
 from cygrad._core.engine.backward import current_run
 from cygrad._core.graph.saved import SavedTensor, save_for
 from cygrad.autograd import enable_grad, is_grad_enabled
 from cygrad.autograd.saved_tensors import saved_tensors_hooks
 from cygrad.checkpoint.reentrant import CheckpointFunction, replayed_random_numbers
+from cygrad.generator import default_generator
 from cygrad.tensor import Tensor
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
@@ -232,10 +232,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     forward_context, recompute_context = context_fn()
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    state = random.get_rng_state() if preserve_rng_state else None
+    position = default_generator().position() if preserve_rng_state else None
 
     def recompute(*arguments: Any) -> None:
-        with replayed_random_numbers(state), recompute_context:
+        with replayed_random_numbers(position), recompute_context:
             function(*arguments, **kwargs)
 
     stops = early_stop if _switches["early_stop"] is None else _switches["early_stop"]

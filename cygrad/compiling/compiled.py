@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import warnings
@@ -18,12 +19,13 @@ from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size
-from cygrad._core.memory.storage import DType, dtype_by_name
+from cygrad._core.memory.storage import DType
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
+from cygrad.compiling.float_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import Observation, is_observed
-from cygrad.data.creation import as_tensor, zeros
 from cygrad.generator import stream_of
+from cygrad.operators.new_tensors import zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,10 +67,10 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     Later calls of that kind replay them on new values, with the same bits, derivatives included. Where a function cannot be captured,
     it stays as it is, and one warning says why: for example since it reads a number with `.item()`.
 
-    ``fullgraph``: an error in place of the warning. ``disable``: return the function itself. ``dynamic=True``: floats among the arguments
-    may change at each call: the function gets 0-d tensors of float64 in their place, at each call. Else a float of another value is another
-    program, of 16 at most. Sizes and integers always have programs of their own. ``backend``, ``mode`` and ``options`` are torch's; they
-    change nothing here.
+    ``fullgraph``: an error in place of the warning. ``disable``: return the function itself. ``dynamic``: a float among the arguments that
+    has a second value becomes an input of the program, if only operators read it; else another value is another program, of 16 at most.
+    With True the function gets 0-d tensors of float64 in place of floats, at each call; with False they are always compared by value. Sizes
+    and integers always have programs of their own. ``backend``, ``mode`` and ``options`` are torch's; they change nothing here.
 
     RuntimeError, with `fullgraph`, for a function that cannot be captured. The design, and where it comes from: docs/design/capture.md.
 
@@ -80,9 +82,9 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     (tensor(5.), tensor(25.))
     >>> energy.cache_info()
     CacheInfo(hits=1, misses=1, eager=0, currsize=1)
-    >>> step = cygrad.compile(lambda x, size: x - size * x.sin(), dynamic=True)
-    >>> [step(cygrad.ones(1), 0.1 * k).item() for k in range(3)], step.cache_info().misses
-    ([1.0, 0.9158529043197632, 0.831705...], 1)
+    >>> step = cygrad.compile(lambda x, size: x - size * x.sin())
+    >>> [step(cygrad.ones(1), 0.1 * k).item() for k in range(4)], step.cache_info().misses
+    ([1.0, 0.9158529043197632, 0.831705..., 0.747558...], 2)
     """
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
@@ -91,7 +93,7 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
         raise TypeError(f"compile(): expected a function, got {type(model).__name__}")
     if disable or os.environ.get("CYGRAD_COMPILE") == "0":
         return model
-    return (Dynamic if dynamic else Compiled)(model, fullgraph)
+    return Dynamic(model, fullgraph) if dynamic else Compiled(model, fullgraph, follows_floats=dynamic is None)
 
 
 def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,21 +101,22 @@ def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
         return function
     if not isinstance(function, FunctionType):
-        return Compiled(function, False, False)
+        return Compiled(function, False, warns=False)
     known: Compiled | None = vars(function).get("__captured__")     # it dies with the function
     if known is None or known._function is not function:            # `functools.wraps` copies it to another one
-        known = function.__dict__["__captured__"] = Compiled(function, False, False)
+        known = function.__dict__["__captured__"] = Compiled(function, False, warns=False)
     return known
 
 
 class Compiled:
     """A function with a cache of programs, by the kind of its arguments."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, warns: bool = True) -> None:
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, warns: bool = True) -> None:
         functools.update_wrapper(self, function)
-        self._function, self._fullgraph = function, fullgraph
+        self._function, self._fullgraph, self._follows_floats = function, fullgraph, follows_floats
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
+        self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
         self._hits = self._misses = self._eager = 0
         self._warned = not warns
 
@@ -125,21 +128,23 @@ class Compiled:
 
     def __reduce__(self) -> Any:
         """Copy and pickle as the function: a `def` by its name; programs stay behind."""
-        return self._function.__qualname__ if isinstance(self._function, FunctionType) else (type(self), (self._function, self._fullgraph))
+        return (self._function.__qualname__ if isinstance(self._function, FunctionType)
+                else (type(self), (self._function, self._fullgraph, self._follows_floats)))
 
     def cache_info(self) -> CacheInfo:
         """Return how often calls were replayed, captured, and neither."""
         return CacheInfo(self._hits, self._misses, self._eager, sum(map(len, self._entries.values())))
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
-        """Return a text about the program for some arguments: steps by kernel, calls of Python, bytes; or why there is none.
+        """Return a text about the program for some arguments: steps by kernel, calls of Python, and why, bytes; or why there is none.
 
-        The function is called, so that there is a program.
+        The function is called, so that there is a program. Calls take longer than kernels do, and single steps longer than groups.
 
         >>> import cygrad
         >>> print(cygrad.compile(lambda x: (x * 2).sin()).explain(cygrad.ones(3)))
         2 steps: mul, sin
         0 of them in 0 groups, block by block
+        0 of them over large arrays, as the function itself runs them, contractions included
         0 calls of Python
         0 decisions by values
         memory: 4096 bytes of intermediates, 0 bytes kept for a backward
@@ -155,18 +160,19 @@ class Compiled:
             return f"not captured: {error}"
         if not entries:
             return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
-        names, groups, functions, decisions, arena, residuals = entries[0].replay.described()
+        names, groups, large, calls, decisions, arena, residuals = entries[0].replay.described()
         counts = Counter(name for name in names if name != "call")
         kernels = ", ".join(f"{count} {name}" if count > 1 else name for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
-        calls = ", ".join(sorted({getattr(function, "__name__", str(function)) for function in functions}))
         grouped = sum(end - first for first, end in groups)
+        reasons = {getattr(getattr(function, "func", function), "__name__", str(function)): reason for function, reason in calls}
         return (f"{len(names)} steps: {kernels}\n{grouped} of them in {len(groups)} groups, block by block\n"
-                f"{len(functions)} calls of Python{': ' if calls else ''}{calls}\n"
-                f"{decisions} decisions by values\nmemory: {arena} bytes of intermediates, {residuals} bytes kept for a backward")
+                f"{large} of them over large arrays, as the function itself runs them, contractions included\n"
+                f"{len(calls)} calls of Python" + "".join(f"\n  {name}: {reason}" for name, reason in sorted(reasons.items())) +
+                f"\n{decisions} decisions by values\nmemory: {arena} bytes of intermediates, {residuals} bytes kept for a backward")
 
     def cache_clear(self) -> None:
         """Forget all programs."""
-        self._entries, self._refused = {}, set()
+        self._entries, self._refused, self._first_keys = {}, set(), {}
         self._hits = self._misses = self._eager = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -179,23 +185,45 @@ class Compiled:
             entries = self._entries.get(key, ())
         except (Uncommon, TypeError):       # of keys that cannot be hashed
             return self._run(args, kwargs)
+        is_replay, result = self._replayed(entries, tensors, args, kwargs)
+        if is_replay:
+            return result
+        is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
+        with_floats = self._with_floats(args, kwargs, len(tensors)) if self._follows_floats and not is_refused else None
+        if with_floats is not None:
+            is_replay, result_of_floats = self._replayed(self._entries.get(with_floats.key, ()), with_floats.tensors, args, kwargs)
+            if is_replay:
+                return result_of_floats
+        if is_refused or is_observed() and not self._fullgraph or in_profile():
+            return self._run(args, kwargs)
+        if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
+            self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
+                       + (f", the last one {result!r}" if result else "")
+                       + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
+            return self._run(args, kwargs)
+        capture = Capture(self, key, tensors, others, args, kwargs)
+        value = capture.run(args, kwargs)
+        self._misses += 1
+        if capture.reason:
+            self._refuse(key, capture.reason)
+        elif capture.entry is not None:
+            self._entries.setdefault(key, []).insert(0, capture.entry)
+            if with_floats is not None:
+                self._follow_floats(capture, value, with_floats)
+        return value
+
+    def _replayed(self, entries: Sequence[Entry], tensors: list[Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
+        """Return True and the result of the first program that holds; else False and the guard that was broken, or None."""
         broken = None
         for entry in entries:
             inputs = tensors.copy()
             broken = first_broken(entry.guards, inputs)
             if broken is None and (len(inputs) == entry.argument_count or shared_memory(inputs) == entry.memory):
                 try:
-                    return self._replay(entry, inputs, args, kwargs)
+                    return True, self._replay(entry, inputs, args, kwargs)
                 except GaveUp:      # another way through the function
                     continue
-        if key in self._refused or len(self._refused) >= MOST_CAPTURES or is_observed() and not self._fullgraph or in_profile():
-            return self._run(args, kwargs)
-        if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
-            self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
-                       + (f", the last one {broken!r}" if broken else "")
-                       + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
-            return self._run(args, kwargs)
-        return Capture(self, key, tensors, others, args, kwargs).run()
+        return False, broken
 
     def program(self, *args: Any) -> tuple[Entry, list[Any], Rerun] | None:
         """Return the program for some arguments, its inputs, and a check of values outside; None if a call would not replay."""
@@ -214,6 +242,37 @@ class Compiled:
         """Call the function as it is."""
         self._eager += 1
         return self._function(*args, **kwargs)
+
+    # ----- Floats that change -----
+    def _with_floats(self, args: Any, kwargs: Any, count: int) -> Capture | None:
+        """Return the capture for tensors in place of floats among the arguments; None if these have no more than `count` tensors then, or
+        floats are guarded by value.
+        """
+        tensors: list[Any] = []
+        others: list[Any] = []
+        args, kwargs = floats_as_tensors(args), floats_as_tensors(kwargs)
+        key = signature_of(args, kwargs, tensors, others)
+        is_guarded = len(tensors) == count or self._first_keys.get(key, key) is None
+        return None if is_guarded else Capture(self, key, tensors, others, args, kwargs)
+
+    def _follow_floats(self, capture: Capture, value: Any, with_floats: Capture) -> None:
+        """Make floats inputs of the program that a capture has made, from the second value of them on.
+
+        The function runs once more for that, if this changes nothing. Where it reads a float otherwise than by operators, floats are
+        guarded by value.
+        """
+        if self._first_keys.setdefault(with_floats.key, capture.key) == capture.key:
+            return
+        by_value = capture.entry
+        if by_value is not None and capture.changes_nothing(by_value) and "type" not in capture.names:
+            with contextlib.suppress(Exception):        # of the function, which has had its call
+                again = with_floats.run(floats_as_inputs(capture.args, with_floats.args),
+                                        floats_as_inputs(capture.kwargs, with_floats.kwargs))
+                if with_floats.entry is not None and are_same(again, value):
+                    self._entries.setdefault(with_floats.key, []).insert(0, with_floats.entry)
+                    self._entries[capture.key].remove(by_value)
+                    return
+        self._first_keys[with_floats.key] = None
 
     # ----- Replays -----
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any) -> Any:
@@ -254,17 +313,6 @@ class Dynamic(Compiled):
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         return super().explain(*floats_as_tensors(args), **floats_as_tensors(kwargs))
-
-
-def floats_as_tensors(value: Any) -> Any:
-    """Return a value with tensors in place of floats, also in tuples, lists and dicts."""
-    if type(value) is float:
-        return as_tensor(value, dtype_by_name["float64"])
-    if type(value) in (tuple, list):
-        return type(value)(map(floats_as_tensors, value))
-    if type(value) is dict:
-        return {key: floats_as_tensors(item) for key, item in value.items()}
-    return value
 
 
 class Rerun:
@@ -315,25 +363,32 @@ class Capture:
 
     def __init__(self, owner: Compiled, key: Any, tensors: list[Any], others: list[Any], args: Any, kwargs: Any) -> None:
         self.owner, self.key, self.tensors, self.others, self.args, self.kwargs = owner, key, tensors, others, args, kwargs
+        self.entry: Entry | None = None
+        self.reason = ""                # why there is no program
+        self.names: set[str] = set()    # that its code uses
+        self.sends = False              # messages to other processes
 
-    def run(self) -> Any:
-        owner = self.owner
-        notes, observation = Notes(), Observation(owner._function, self.others)
+    def run(self, args: Any, kwargs: Any) -> Any:
+        """Return the result of the function for arguments, and make the program."""
+        notes, observation = Notes(), Observation(self.owner._function, self.others)
         stream = stream_of(None, None).bit_generator
         before = stream.state
         with observation, notes:
-            value = owner._function(*self.args, **self.kwargs)
-        owner._misses += 1
+            value = self.owner._function(*args, **kwargs)
+        self.names, self.sends = observation.names, notes.first_message >= 0
         try:
-            entry = self.entry(notes, observation, value, before != stream.state)
-            owner._entries.setdefault(self.key, []).insert(0, entry)
+            self.entry = self.program(notes, observation, value, before != stream.state)
         except Uncapturable as error:
-            owner._refuse(self.key, str(error))
+            self.reason = str(error)
         except MemoryError:     # for the program; the function has had enough
             pass
         return value
 
-    def entry(self, notes: Notes, observation: Observation, value: Any, is_random: bool) -> Entry:
+    def changes_nothing(self, entry: Entry) -> bool:
+        """Say whether the function has changed nothing outside of it, and has drawn no random numbers."""
+        return not (entry.replay.written or entry.gradients or entry.is_random or self.sends)
+
+    def program(self, notes: Notes, observation: Observation, value: Any, is_random: bool) -> Entry:
         """Return the program of the notes; Uncapturable where they are none."""
         if observation.impure:
             raise Uncapturable(observation.impure)
@@ -372,7 +427,7 @@ class Capture:
         check_messages(notes, bool(recorded))
         if recorded:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
-            weights = [zeros(result.shape, dtype=result.dtype) for result in recorded]
+            weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, [inputs[number] for number in differentiable], weights)
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
@@ -455,3 +510,11 @@ def take_apart(value: Any, tensors: list[Any]) -> Any:
     if type(value) is dict:
         return {key: take_apart(item, tensors) for key, item in value.items()}
     raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
+
+
+def are_same(a: Any, b: Any) -> bool:
+    """Say whether two results of a function have equal types, plain values and elements."""
+    ours: list[Any] = []
+    theirs: list[Any] = []
+    return signature_of((a,), {}, ours, []) == signature_of((b,), {}, theirs, []) and all(
+        x.allclose(y, 0, 0, equal_nan=True) for x, y in zip(ours, theirs, strict=True))

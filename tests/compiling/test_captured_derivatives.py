@@ -1,11 +1,17 @@
 """Derivatives of captured functions, and captures of derivatives."""
 
+import os
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
 import cygrad as cg
 from capturing import X, captured, same
 from cygrad import func
 from cygrad.autograd import grad
+from cygrad.checkpoint import checkpoint
 
 
 def energy(x, w):
@@ -58,6 +64,20 @@ def test_results_that_no_gradient_reads_may_change():
     result.add_(1)
     result.sum().backward()
     assert x.grad.tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize("weigh", [lambda y: y.sum(), lambda y: (y * y).sum(), lambda y: (y.T * 2).exp().sum()],
+                         ids=["number", "like the result", "by a view"])
+def test_gradients_have_the_strides_of_results(weigh):
+    """Sums over transposed memory are in another order."""
+    compiled = captured(lambda x, w: w.exp().T * x)
+    for seed in range(20):
+        w = cg.tensor(np.random.default_rng(seed).uniform(0.3, 0.9, (7, 5)))
+        gradients = []
+        for function in (compiled, compiled._function):
+            x = cg.tensor(0.7, dtype=cg.float64, requires_grad=True)
+            gradients.append(grad(weigh(function(x, w)), x)[0])
+        same(*gradients)
 
 
 def test_some_results_without_a_gradient():
@@ -123,6 +143,109 @@ def test_user_functions():
     for k in range(3):
         x = (X + k).requires_grad_()
         same(grad(compiled(x), x)[0], 3 * (X + k) * (X + k))
+
+
+@pytest.mark.parametrize("make", [lambda x: x.clone(), lambda x: x.detach()], ids=["memory of its own", "memory of an argument"])
+def test_gradients_of_leaves_that_are_made_inside(make):
+    def slope(x):
+        leaf = make(x).requires_grad_()
+        (leaf ** 3).sum().backward()
+        leaf.grad.mul_(2)
+        return leaf.grad + 1
+
+    compiled = captured(slope)
+    for k in range(3):
+        same(compiled(X + k), 6 * (X + k) ** 2 + 1)
+    assert compiled.cache_info().hits == 2
+
+
+KEPT = []
+
+
+def test_a_leaf_that_is_kept_elsewhere():
+    def slope(x):
+        leaf = x.clone().requires_grad_()
+        KEPT[:] = [leaf]
+        leaf.sum().backward()
+        return x * 2
+
+    with pytest.raises(RuntimeError, match="cannot be captured: it uses the .grad|changes the items"):
+        captured(slope)(X)
+
+
+# ----- Regions that are computed again -----
+def region(x, drop=False):
+    inner = (lambda x: cg.nn.functional.dropout(x.sin().exp())) if drop else lambda x: x.sin().exp()
+    return checkpoint(inner, x, use_reentrant=False).tanh()
+
+
+def loop(x):
+    return func.scan(lambda carry, y: ((carry * y).sin() + y, None), x, X.expand(20, 3), snapshots=4)[0]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize(("function", "replays"), [
+    (region, 3), (lambda x: cg.nn.functional.dropout(region(x)), 3), (lambda x: region(x, drop=True), 0), (loop, 3),
+    (lambda x: grad(region(x).sum(), x)[0], 3), (lambda x: grad(region(x, drop=True).sum(), x)[0], 0)],
+    ids=["region", "random numbers beside", "random numbers", "loop", "gradient", "gradient of random numbers"])
+def test_checkpoints(function, replays):
+    compiled = cg.compile(function)
+    results = []
+    for call in (compiled, function):
+        cg.manual_seed(3)
+        for k in range(4):
+            x = (X + k).requires_grad_()
+            result = call(x)
+            results.append((result.tolist(), grad(result.sum(), x)[0].tolist() if result.requires_grad else None))
+    assert results[:4] == results[4:] and compiled.cache_info().hits == replays
+
+
+# ----- Memory -----
+PEAK = """
+import sys
+import cygrad as cg
+
+def status(name):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
+
+def step(x, w):
+    for _ in range(int(sys.argv[2])):
+        x = (x @ w).exp() * 0.1
+    return x.sum()
+
+call = cg.compile(step) if sys.argv[1] == "compiled" else step
+x, w = cg.rand(20_000, 50, dtype=cg.float64).requires_grad_(), cg.rand(50, 50, dtype=cg.float64) * 0.01
+cg.config.set_cache_limit(0)
+for count in range(4):
+    x.grad = None
+    if count == 2:
+        open("/proc/self/clear_refs", "w").write("5")
+        before = status("VmRSS")
+    call(x, w).backward()
+print(status("VmHWM") - before)
+"""
+
+
+@pytest.mark.resident
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak of resident memory cannot be set back here")
+@pytest.mark.parametrize("steps", ["1", "3"])
+def test_the_peak_of_memory_is_at_most_eagers(steps):
+    eager, compiled = (int(subprocess.run([sys.executable, "-c", PEAK, mode, steps], check=True, capture_output=True, text=True).stdout)
+                       for mode in ("eager", "compiled"))
+    assert compiled < eager + 1000      # KiB; an array has 7800
+
+
+def test_residuals_of_a_graph_that_is_kept_stay():
+    compiled = captured(lambda x, w: ((x @ w).exp() * w).sum())
+    x, w = (cg.rand(400, 400, dtype=cg.float64).mul_(0.01).requires_grad_() for _ in range(2))
+    compiled(x, w)
+    loss = compiled(x, w)
+    first, second = (grad(loss, (x, w), retain_graph=keep) for keep in (True, False))
+    for ours, again, theirs in zip(first, second, grad(compiled._function(x, w), (x, w)), strict=True):
+        same(ours, theirs)
+        same(again, theirs)
+    with pytest.raises(RuntimeError, match="second time"):
+        grad(loss, x)
 
 
 # ----- Inputs that depend on each other -----

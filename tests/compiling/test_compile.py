@@ -40,8 +40,12 @@ def test_a_program_is_explained():
         return y.kthvalue(1).values if y.sum() > 0 else y
 
     text = cg.compile(function).explain(X)
-    assert text.splitlines()[:4] == ["6 steps: mul, add, sum, gt, bool", "0 of them in 0 groups, block by block",
-                                     "1 calls of Python: kthvalue", "1 decisions by values"]
+    assert text.splitlines()[:6] == ["6 steps: mul, add, sum, gt, bool", "0 of them in 0 groups, block by block",
+                                     "0 of them over large arrays, as the function itself runs them, contractions included",
+                                     "1 calls of Python", "  kthvalue: its memory was given to NumPy or another library",
+                                     "1 decisions by values"]
+    large = cg.compile(lambda x: (x * 2 + cg.rand(1 << 18)).sum()).explain(cg.rand(1 << 18))
+    assert "\n3 of them over large arrays" in large and "\n  write_values: " in large
     assert "not captured" in cg.compile(lambda x: x.sum().item()).explain(X)
 
 

@@ -429,3 +429,28 @@ def test_an_error_on_the_way_leaves_no_memory():
     gc.collect()
     (x[0] + x[1:3].sum()).backward()
     assert array_of(x.grad).sum() == 3
+
+
+def test_gradients_with_repeated_indices_are_added_in_one_order():
+    """Rows that are added twice to one gradient: two nodes wait for others to run, and the newest of them is always first."""
+    numbers = np.random.default_rng(1)
+    arrays = [numbers.uniform(0.3, 0.9, shape) for shape in ((5, 7), (2, 5, 7), (5, 7))]
+    index = cg.tensor([0, 0])
+
+    def inner(a, b):
+        return grad((a * b).sin().sum(), a, create_graph=True)[0]
+
+    def function(u, v, w):
+        wide, shifted = u.expand(2, 5, 7), v - 1.25
+        largest, doubled = cg.maximum(shifted, w), v.detach() * 2 + shifted
+        product = inner(u, u)
+        scaled = w.float() * wide
+        first, second = doubled.index_select(0, index), doubled.index_select(0, index)
+        return scaled, first, inner(v, second), product.clone().mul_(0.5).add_(largest.mean())
+
+    seen = set()
+    for _ in range(60):
+        leaves = [cg.tensor(array, requires_grad=True) for array in arrays]
+        gradients = grad([result.sum() for result in function(*leaves)], leaves)
+        seen.add(tuple(array_of(gradient).tobytes() for gradient in gradients))
+    assert len(seen) == 1

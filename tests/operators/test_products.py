@@ -114,6 +114,17 @@ def test_products_of_small_matrices_are_sums_in_order(shapes, dtype, layout):
     assert samples.same_bits(array_of(LAYOUTS[layout](a) @ LAYOUTS[layout](b)), expected)
 
 
+@pytest.mark.parametrize("dtype", [cg.float32, cg.float64, cg.complex128])
+@pytest.mark.parametrize("shapes", [((7, 7), (7, 1)), ((5, 7), (7,)), ((3, 5, 7), (7, 1)), ((1, 70), (70, 9)), ((40, 50), (50, 60))])
+def test_repeated_factors_have_the_bits_of_others(shapes, dtype):
+    numbers = np.random.default_rng(0)
+    for _ in range(30):
+        factor = cg.tensor(numbers.uniform(0.3, 0.9, shapes[1])).to(dtype)
+        number, row = cg.tensor(0.7, dtype=dtype), cg.tensor(numbers.uniform(0.3, 0.9, shapes[0][-1])).to(dtype)
+        for repeated in (number.expand(shapes[0]), row.expand(shapes[0])):
+            assert samples.same_bits(array_of(repeated @ factor), array_of(repeated.contiguous() @ factor))
+
+
 def test_integers():
     a, b = cg.tensor([[1, 2], [3, 4]]), cg.tensor([[5, 6], [7, 8]])
     assert cg.einsum("ij,jk->ik", a, b).tolist() == (a @ b).tolist()

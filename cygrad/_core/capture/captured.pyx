@@ -120,13 +120,15 @@ cdef class Captured:
         return " + ".join([self.notes.notes[number].name.decode() for number in range(k, end)])
 
     def described(self):
-        """Return the names of the steps' kernels, the first step and the end of each group of them that runs block by block, the functions
-        that are called, how many decisions there are, and bytes of memory."""
+        """Return the names of the steps' kernels, the first step and the end of each group of them that runs block by block, how many steps
+        run as eager's, the functions that are called and why, how many decisions there are, and bytes of memory."""
         names = [self.notes.notes[k].name.decode() for k in range(self.notes.count)]
         decisions = len([k for k in range(self.notes.count) if self.notes.notes[k].kind == DECISION])
         arena = max(self.forward_part.arena_bytes, self.backward_part.arena_bytes)
         groups = [((<StepGroup>group).first, (<StepGroup>group).end) for group in self.groups]
-        return names, groups, [(<Call>call).function for call in self.calls], decisions, arena, self.residual_bytes
+        large = len(self.forward_part.stops) + len(self.backward_part.stops) - len(self.calls)
+        calls = [((<Call>call).function, (<Call>call).reason) for call in self.calls]
+        return names, groups, large, calls, decisions, arena, self.residual_bytes
 
     @property
     def fails_after_call(self):

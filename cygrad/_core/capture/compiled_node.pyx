@@ -4,19 +4,21 @@ from cpython.ref cimport Py_INCREF
 
 from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.capture.replay cimport Replay
+from cygrad._core.engine.accumulation cimport has_layout_of, laid_out_as
 from cygrad._core.graph.history cimport attach, connect, edge
 from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
-from cygrad._core.graph.tensor cimport (SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, empty_like, needs_grad,
-                                        shallow_copy, tensor_type)
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy,
+                                        tensor_type)
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport owner_of, version_of
-from cygrad._core.operands.operands cimport copy_into, fits_loop
+from cygrad._core.operands.operands cimport is_dense
 
 from cygrad._core.capture.replay import GaveUp
+from cygrad._core.engine.backward import keeps_graph
 from cygrad._core.levels.level import innermost_level
 
 
@@ -53,8 +55,13 @@ cdef class CompiledNode(Node):
                 check_version(tensor, version, self, self)
         if whole:
             rerun.check_backward(inputs)
+            if keeps_graph():
+                state = list(state)
+            else:
+                self.saved0 = None      # the residuals die one by one
             try:
-                computed = replay.run_backward(list(inputs), state, [weight_of(gradient) for gradient in gradients])
+                computed = replay.run_backward(list(inputs), state,
+                                               [weight_of(gradient, tensor) for gradient, tensor in zip(gradients, outputs)])
             except GaveUp:      # a decision by the values of gradients
                 pass
         if computed is None:
@@ -89,13 +96,14 @@ cdef int hand_over(Node node, list gradients, PyObject** results) except -1:
     return 0
 
 
-cdef TensorImpl weight_of(TensorImpl gradient):
-    """Return a gradient as the program has noted it: row-major, in memory with padding."""
-    if fits_loop(gradient, gradient.dtype_nr):
+cdef TensorImpl weight_of(TensorImpl gradient, TensorImpl result):
+    """Return a gradient as the program has noted it: with the strides of a dense result, else row-major, in memory with padding.
+
+    The order of sums depends on strides, and most gradients have the strides of the result.
+    """
+    if gradient.storage.padded and (has_layout_of(gradient, result) if is_dense(result) else gradient.flags & CONTIGUOUS):
         return gradient
-    cdef TensorImpl copy = empty_like(gradient, gradient.dtype_nr)
-    copy_into(copy, gradient)
-    return copy
+    return laid_out_as(result, gradient)
 
 
 def suspend_replays(int change):

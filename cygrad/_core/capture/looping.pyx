@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.capture.compiled_node cimport arrived_gradients, hand_over, weight_of
+from cygrad._core.capture.compiled_node cimport arrived_gradients, hand_over
 from cygrad._core.capture.layouts cimport Layout, suits
 from cygrad._core.capture.loop_gradients cimport Sums
 from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
@@ -21,6 +21,7 @@ from cygrad._core.graph.saved cimport check_version
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.storage cimport Storage, new_storage, version_of
+from cygrad._core.operands.operands cimport copy_of, fits_loop
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 
 cdef enum:
@@ -121,7 +122,8 @@ cdef class LoopNode(Node):
             if version_of(tensor.storage) != version and (k >= looped.carried or not whole):     # the loop has copies of carried values
                 check_version(tensor, version, tensor.node, self)
         if whole:
-            computed = self.gradients(looped, list(inputs), states, [None if each is None else weight_of(each) for each in gradients])
+            gradients = [None if each is None else row_major_gradient(each) for each in gradients]
+            computed = self.gradients(looped, list(inputs), states, gradients)
         if computed is None:
             computed = rerun(inputs, gradients, bool(grad_mode()[0]))
         return hand_over(self, computed, results)
@@ -192,6 +194,11 @@ cdef class LoopNode(Node):
                 return False
             PyErr_CheckSignals()
         return True
+
+
+cdef TensorImpl row_major_gradient(TensorImpl gradient):
+    """Return a gradient row-major."""
+    return gradient if fits_loop(gradient, gradient.dtype_nr) else copy_of(gradient, gradient.dtype_nr)
 
 
 finish_node_type(LoopNode)

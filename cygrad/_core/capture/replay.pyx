@@ -60,21 +60,22 @@ cdef class Replay(Captured):
         return results
 
     cdef list run_backward(self, list inputs, list state, list gradients):
-        """Return the gradients of the inputs for gradients of the results; `state` as the forward part left it."""
+        """Return the gradients of the inputs for gradients of the results; `state` as the forward part left it: memory that no later step
+        reads leaves it.
+        """
         cdef TensorImpl tensor
         cdef char** pointers = <char**>malloc(self.bases * sizeof(char*))
-        cdef list storages = list(state)
         cdef int k
         if pointers is NULL:
             raise MemoryError()
         try:
             for k in range(1, self.bases):
-                if storages[k] is not None:
-                    pointers[k] = (<Storage>storages[k]).data
+                if state[k] is not None:
+                    pointers[k] = (<Storage>state[k]).data
             for k, tensor in enumerate(inputs + gradients):
                 pointers[FIRST_INPUT + k] = address(tensor)
-                storages[FIRST_INPUT + k] = tensor.storage
-            return self.run(self.backward_part, inputs + gradients, storages, pointers)
+                state[FIRST_INPUT + k] = tensor.storage
+            return self.run(self.backward_part, inputs + gradients, state, pointers)
         finally:
             free(pointers)
 

@@ -92,6 +92,17 @@ cdef object unlike(str words, TensorImpl a, TensorImpl b):
     return RuntimeError(words.format(DTYPES[a.dtype_nr], DTYPES[b.dtype_nr]) + "; convert one with .to(dtype)")
 
 
+cdef TensorImpl without_repeats(TensorImpl matrix):
+    """Return a matrix whose rows or columns are not one in memory, as in the gradient of a sum: NumPy's loop has no BLAS for such a one,
+    and adds in another order.
+    """
+    cdef int d
+    for d in range(matrix.ndim - 2, matrix.ndim):
+        if matrix.strides[d] == 0 and matrix.sizes[d] > 1:
+            return copy_of(matrix, matrix.dtype_nr)
+    return matrix
+
+
 cdef TensorImpl product(TensorImpl a, TensorImpl b):
     """Multiply (batches of) matrices without recording."""
     cdef Call call
@@ -110,6 +121,9 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
         if not cg_is_opaque[a.dtype_nr]:
             raise refused("matmul", a.dtype_nr)
         return copy_of(product(copy_of(a, cg_loops_of[a.dtype_nr]), copy_of(b, cg_loops_of[b.dtype_nr])), a.dtype_nr)
+    loop = loop_of(a.dtype_nr, n, m, inner)
+    if loop is loops[a.dtype_nr]:
+        a, b = without_repeats(a), without_repeats(b)
     for d in range(batch):
         left = a.sizes[d - (ndim - a.ndim)] if d >= ndim - a.ndim else 1
         right = b.sizes[d - (ndim - b.ndim)] if d >= ndim - b.ndim else 1
@@ -130,7 +144,6 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     call.strides[3], call.strides[4] = a.strides[a.ndim - 2] * size, a.strides[a.ndim - 1] * size
     call.strides[5], call.strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
     call.strides[7], call.strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
-    loop = loop_of(a.dtype_nr, n, m, inner)
     begin_matrices(&launch, &call, loop, loop_data[a.dtype_nr])
     add_input(&launch, a)
     add_input(&launch, b)

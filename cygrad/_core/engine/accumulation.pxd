@@ -9,5 +9,7 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef Op add
 cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=*, bint waits=*)
+cdef bint has_layout_of(TensorImpl grad, TensorImpl variable) noexcept
+cdef TensorImpl laid_out_as(TensorImpl variable, TensorImpl grad)
 cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1
 cdef int collect(PyObject** reference, PyObject* grad) except -1

@@ -67,6 +67,12 @@ def current_run():
     return run.number, run.whole != 0
 
 
+def keeps_graph():
+    """Say whether the innermost backward of this thread leaves nodes as they are, so that another one may follow."""
+    cdef Run* run = <Run*>cg_run_address()[0]
+    return run is NULL or run.keep_graph != 0
+
+
 def run_address():
     """Return where this thread's innermost run is, for a run in another thread that it waits for."""
     return <size_t>cg_run_address()[0]
@@ -361,6 +367,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
     runs += 1
     run.number, run.everything, run.outer = runs, inputs is None, before if outer == 0 else <Run*>outer
     run.whole = run.everything and (run.outer is NULL or run.outer.whole)
+    run.keep_graph = keep_graph != 0
     run.depth = 1 if before is NULL else before.depth + 1
     try:
         for item in inputs or ():

@@ -47,6 +47,7 @@ cdef struct Run:
     uint64_t number
     bint everything         # no inputs were named: all that is reached will run
     bint whole              # that holds for it and those around it
+    bint keep_graph         # nodes keep their saved values
 
 
 cdef inline size_t slot_of(size_t mask, PyObject* node) noexcept:

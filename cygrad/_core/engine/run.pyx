@@ -90,16 +90,22 @@ cdef void free_run(Run* run) noexcept:
         free(run.heap)
 
 
+cdef inline bint is_before(Run* run, Py_ssize_t a, Py_ssize_t b) noexcept:
+    """Say whether a node runs before another one; of nodes that were put behind the same one, the newest, and leaves (-1) at last."""
+    if run.states[a].priority != run.states[b].priority:
+        return run.states[a].priority > run.states[b].priority
+    return (<Node>run.states[a].node).sequence_nr + 1 > (<Node>run.states[b].node).sequence_nr + 1
+
+
 cdef int push_ready(Run* run, Py_ssize_t index) except -1:
     cdef Py_ssize_t k = run.ready, parent
-    cdef uint64_t mine = run.states[index].priority
     if run.ready == run.heap_capacity:
         run.heap = <Py_ssize_t*>enlarged(run.heap, run.heap_capacity, sizeof(Py_ssize_t))
         run.heap_capacity *= 2
     run.ready += 1
     while k > 0:
         parent = (k - 1) // 2
-        if run.states[run.heap[parent]].priority >= mine:
+        if not is_before(run, index, run.heap[parent]):
             break
         run.heap[k] = run.heap[parent]
         k = parent
@@ -114,19 +120,17 @@ cdef int put_off(Run* run, Py_ssize_t index, uint64_t priority) except -1:
 
 cdef Py_ssize_t pop_ready(Run* run) noexcept:
     cdef Py_ssize_t first = run.heap[0], last, k = 0, child
-    cdef uint64_t mine
     run.ready -= 1
     if run.ready == 0:
         return first
     last = run.heap[run.ready]
-    mine = run.states[last].priority
     while True:
         child = 2 * k + 1
         if child >= run.ready:
             break
-        if child + 1 < run.ready and run.states[run.heap[child + 1]].priority > run.states[run.heap[child]].priority:
+        if child + 1 < run.ready and is_before(run, run.heap[child + 1], run.heap[child]):
             child += 1
-        if run.states[run.heap[child]].priority <= mine:
+        if not is_before(run, run.heap[child], last):
             break
         run.heap[k] = run.heap[child]
         k = child

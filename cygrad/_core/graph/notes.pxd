@@ -52,6 +52,7 @@ cdef struct Slot:
 
 cdef class Call:
     cdef object function, arguments, keywords
+    cdef str reason                 # why it is a call
     cdef list inputs, outputs       # tensors among arguments, and among results
     cdef list places                # of them, in this order: (slot, offset, whether it is written)
     cdef list saved                 # which of the tensors that the node of a result keeps are made anew: further places

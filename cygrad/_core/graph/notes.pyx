@@ -14,6 +14,9 @@ from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport DType, Storage, noting_number, owner_of, settle_all, version_of
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+
 cdef extern from *:
     """
     static __thread void *cg_notes;
@@ -23,6 +26,9 @@ cdef extern from *:
 
 cdef unsigned long long last_notes = 0
 cdef unsigned long long FIXED = <unsigned long long>-1     # in place of the number of a slot
+
+cdef enum:
+    OWN_REFERENCES = 2      # to a tensor among the notes of gradients: the note, and the variable that reads it
 
 
 cdef Notes current_notes():
@@ -88,11 +94,17 @@ cdef class Notes:
         return 0
 
     def changed_gradients(self):
-        """Return the tensors whose `.grad` was touched, each with the gradient that it had before; not those whose memory is new and
-        whose `.grad` was only read.
+        """Return the tensors whose `.grad` was touched, each with the gradient that it had before; not those that nothing else refers to
+        any more, or whose memory is new and whose `.grad` was only read.
         """
-        return [(tensor, before) for tensor, before in self.gradients.values()
-                if (<TensorImpl>tensor).gradient is not before or not self.is_fresh(owner_of((<TensorImpl>tensor).storage))]
+        cdef TensorImpl tensor
+        cdef list changed = []
+        for pair in self.gradients.values():
+            tensor = (<tuple>pair)[0]
+            if Py_REFCNT(<PyObject*>tensor) > OWN_REFERENCES and (tensor.gradient is not (<tuple>pair)[1]
+                                                                  or not self.is_fresh(owner_of(tensor.storage))):
+                changed.append(pair)
+        return changed
 
     def decides_after(self, Py_ssize_t first):
         """Say whether a step from a number on is a decision, which may give a replay up."""
@@ -327,7 +339,7 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
     notes.drop(count)
     notes.looks.count = looks
     call = Call.__new__(Call)
-    call.function, call.arguments, call.keywords = function, arguments, keywords
+    call.function, call.arguments, call.keywords, call.reason = function, arguments, keywords, notes.looks.reason
     call.inputs, call.outputs, call.places = tensors, [each for each in results if not any([each is other for other in tensors])], []
     note = notes.next_note()
     note.name, note.kind, note.outcome = "call", CALL, <int>len(notes.calls)

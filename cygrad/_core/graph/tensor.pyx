@@ -154,6 +154,15 @@ cdef void begin_overriding() noexcept:
         special_active += 1
 
 
+def count_of_changes(TensorImpl tensor not None):
+    """Return how often the memory of a tensor was changed in place: for checks of the package, whose outcome a program repeats."""
+    if tensor.flags & SPARSE:
+        return count_of_changes(tensor.special.inner)
+    if tensor.flags & INFERENCE:
+        raise RuntimeError("Inference tensors do not track version counter.")
+    return visible_version(tensor.storage.version)
+
+
 def _disabled_torch_function_impl(cls, function, types, args=(), kwargs=None):
     """Compute a function as for plain tensors: a subclass with this as its `__torch_function__` has plain results."""
     return function(*args, **(kwargs or {}))
@@ -542,12 +551,8 @@ cdef class TensorImpl:
     @property
     def _version(self):
         """How often the memory was changed in place."""
-        if self.flags & SPARSE:
-            return self.special.inner._version
-        if self.flags & INFERENCE:
-            raise RuntimeError("Inference tensors do not track version counter.")
         note_look("its version was asked for")
-        return visible_version(self.storage.version)
+        return count_of_changes(self)
 
     def _increment_version(self):
         """Count a change that was made to the memory by other means."""

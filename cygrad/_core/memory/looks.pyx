@@ -3,6 +3,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -13,7 +14,8 @@ cdef extern from *:
     """
     void** cg_looks_place() noexcept
 
-cdef tuple INSIDE = (str(Path(__file__).parent), "cygrad/", "<frozen")     # files of the package, its compiled ones, and Python's
+# Files of the package, its compiled ones, and Python's.
+cdef tuple INSIDE = (str(Path(__file__).parent), "cygrad/", "<frozen", contextlib.__file__)
 
 
 @cython.final

@@ -1,0 +1,156 @@
+"""Floats among the arguments of a captured function as inputs of its program, so that other values need no other program.
+
+Code of Python computes with floats where no operator sees it. So a function is captured with a `FloatInput` in place of each float, a
+number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of a float. All else reads the value
+of the tensor, which ends the capture: then floats are guarded by value.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from cygrad._core.compute.creation import scalar_tensor
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.formats import strided
+from cygrad._core.memory.storage import dtype_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Operators with the same bits for a number and for a tensor of float64 in its place, and the dtype of numbers beside 0-d tensors.
+SAME_BITS = {"add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_", "lt", "le", "gt", "ge", "eq", "ne"}
+NUMBER_DTYPES = {dtype_by_name[name]: dtype_by_name[number] for name, number in
+                 (("float32", "float32"), ("float64", "float64"), ("complex64", "float32"), ("complex128", "float64"))}
+FLOAT64 = dtype_by_name["float64"]
+EXACT = 1 << 53     # integers up to here are floats
+
+
+class FloatInput:
+    """A number in place of a float, while a function is captured: `isinstance(x, float)` holds, only `type(x)` is another one."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    @property           # type: ignore[misc]
+    def __class__(self) -> type:
+        return float
+
+    @classmethod
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        others = [value for value in args if isinstance(value, TensorImpl)]
+        if (func.__name__ in SAME_BITS and len(args) == 2 and len(others) == 1 and not kwargs and others[0].dtype in NUMBER_DTYPES
+                and others[0].layout is strided):
+            return func(*(value.beside(others[0]) if type(value) is cls else value for value in args))
+        return func(*as_floats(args), **as_floats(kwargs or {}))
+
+    def beside(self, other: Any) -> Any:
+        """Return the tensor, as an operand beside another one: a 0-d one would be promoted to float64."""
+        return self._tensor if other.dim() else self._tensor.to(NUMBER_DTYPES[other.dtype])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__array_"):
+            raise AttributeError(name)      # as a float has none
+        return getattr(float(self), name)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._tensor.__array__(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return float, (float(self),)
+
+    def __float__(self) -> float:
+        return float(self._tensor)
+
+    def __bool__(self) -> bool:
+        return bool(self._tensor)
+
+    def __neg__(self) -> FloatInput:
+        return FloatInput(-self._tensor)
+
+    def __abs__(self) -> FloatInput:
+        return FloatInput(abs(self._tensor))
+
+
+def as_floats(value: Any) -> Any:
+    """Return a value with floats in place of inputs, also in tuples, lists and dicts."""
+    if type(value) is FloatInput:
+        return float(value)
+    if type(value) in (tuple, list):
+        return type(value)(map(as_floats, value))
+    if type(value) is dict:
+        return {key: as_floats(item) for key, item in value.items()}
+    return value
+
+
+def floats_as_tensors(value: Any) -> Any:
+    """Return a value with 0-d tensors of float64 in place of floats, also in tuples, lists and dicts."""
+    if type(value) is float:
+        return scalar_tensor(value, FLOAT64)
+    if type(value) in (tuple, list):
+        return type(value)(map(floats_as_tensors, value))
+    if type(value) is dict:
+        return {key: floats_as_tensors(item) for key, item in value.items()}
+    return value
+
+
+def floats_as_inputs(value: Any, tensors: Any) -> Any:
+    """Return a value with inputs in place of floats, of the same value with tensors there."""
+    if type(value) is float:
+        return FloatInput(tensors)
+    if type(value) in (tuple, list):
+        return type(value)(map(floats_as_inputs, value, tensors))
+    if type(value) is dict:
+        return {key: floats_as_inputs(item, tensors[key]) for key, item in value.items()}
+    return value
+
+
+def operand_of(value: Any) -> Any:
+    """Return a number as an operand beside a tensor of float64; None for values that are not the same number there."""
+    if type(value) is FloatInput:
+        return value._tensor
+    return value if type(value) is float or type(value) is int and -EXACT <= value <= EXACT else None
+
+
+def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the method of an operator of two numbers."""
+
+    def method(self: FloatInput, other: Any) -> Any:
+        operand = operand_of(other)
+        if operand is None:
+            return NotImplemented if isinstance(other, TensorImpl) else getattr(float(self), name)(other)
+        a, b = (operand, self._tensor) if name.startswith("__r") else (self._tensor, operand)
+        if compute is operator.truediv and b == 0:
+            raise ZeroDivisionError("float division by zero")
+        return FloatInput(compute(a, b))
+
+    return method
+
+
+def comparison(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the method of a comparison with a number, which is a decision by values."""
+
+    def method(self: FloatInput, other: Any) -> Any:
+        operand = operand_of(other)
+        if operand is not None:
+            return bool(compute(self._tensor, operand))
+        return NotImplemented if isinstance(other, (TensorImpl, str, type(None))) else getattr(float(self), name)(other)
+
+    return method
+
+
+def of_float(name: str) -> Callable[..., Any]:
+    """Return a method that reads the value, as a float's method does."""
+    return lambda self, *args: getattr(float(self), name)(*args)
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(FloatInput, f"__{_name}__", comparison(f"__{_name}__", getattr(operator, _name)))
+for _name in ("add", "sub", "mul", "truediv"):
+    for _method in f"__{_name}__", f"__r{_name}__":
+        setattr(FloatInput, _method, arithmetic(_method, getattr(operator, _name)))
+for _name in vars(float).keys() - vars(FloatInput).keys() - {"__getattribute__", "__new__"} | {"__hash__"}:
+    if callable(getattr(float, _name)):
+        setattr(FloatInput, _name, of_float(_name))

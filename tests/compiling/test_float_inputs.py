@@ -1,0 +1,229 @@
+"""Floats among the arguments: from the second value on they are inputs of a program, or guarded by value; results are the function's."""
+
+import copy
+import math
+import random
+import statistics
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from capturing import X, captured
+from cygrad.autograd import grad
+from samples import array_of, same_bits
+
+VALUES = (0.1, 0.7, 0.2, -1.5, 1e300, 2.0, 0.0, -0.0, math.inf, math.nan, 0.25)
+
+
+def gradient(x, r):
+    x = x.clone().requires_grad_()
+    return grad(((x * r).sin() / (r + 3)).sum(), x)[0]
+
+
+def euler(x, r):
+    for _ in range(3):
+        x = x + r / 3 * (2 * x - 1)
+    return x
+
+
+def changed(x, r):
+    y = x.clone()
+    y *= r
+    y[1:] -= r
+    return y
+
+
+def by_default(x, r=0.5, *, rates=(1.0, 2.0)):
+    return x * r + rates[1]
+
+
+class Scaled(cg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        ctx.rate = rate
+        return x * rate
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.rate, None
+
+
+# Functions whose floats are inputs, and how many ways lead through each for the values above.
+FOLLOWED = {
+    "operators": (lambda x, r: 2 * x / r - (r - x) * r, 1),
+    "gradient": (gradient, 1),
+    "loop": (euler, 1),
+    "in place": (changed, 1),
+    "numbers": (lambda x, r: x * (2 * r - 3 + r * r - (-r)) + abs(r), 1),
+    "kind": (lambda x, r: x * r if isinstance(r, float) and not isinstance(r, cg.Tensor) else x, 1),
+    "0-d float32": (lambda x, r: x.float().sum() * r + x.float() * r, 1),
+    "complex": (lambda x, r: (x * (1 + 2j)) * r - r, 1),
+    "mask": (lambda x, r: cg.where(x > r, x, x * r), 1),
+    "function of the user": (lambda x, r: Scaled.apply(x, r), 1),
+    "batch": (lambda x, r: cg.func.vmap(lambda row: row * r)(x), 1),
+    "branch": (lambda x, r: x + r if r > 0.5 else x - r, 2),
+    "extremum": (lambda x, r: x * max(r, 0.15), 2),
+    "choice": (lambda x, r: x * r if r != "auto" and r is not None else x, 1),
+    "default": (lambda x, r: by_default(x, r), 1),
+}
+# Functions that read their floats, or compute otherwise with a tensor than with a float.
+BY_VALUE = {
+    "power": lambda x, r: x ** r,
+    "power of a number": lambda x, r: x * 2.0 ** r,
+    "parameter": lambda x, r: x.clamp(r, 5.0),
+    "result": lambda x, r: (x * r, r),
+    "computed result": lambda x, r: {"loss": x * r, "rate": r * 2},
+    "math": lambda x, r: x * math.atan(r),
+    "NumPy": lambda x, r: x * np.cos(r / (1 + r * r)),
+    "array": lambda x, r: x * cg.tensor([r, r], dtype=cg.float64)[0],
+    "factory": lambda x, r: x + cg.full((3,), r),
+    "text": lambda x, r: x * len(f"{r}"),
+    "format": lambda x, r: x * len("%.3f" % r),        # noqa: UP031
+    "key of a dict": lambda x, r: x * {0.1: 2.0, 0.7: 3.0}.get(r, 4.0),
+    "type": lambda x, r: x * (abs(r) if type(r) is float else r),
+    "half": lambda x, r: x.half() * r,
+    "library": lambda x, r: x * len(repr(statistics.fmean([r, 2.0]))),
+    "copy": lambda x, r: x * copy.copy([r])[0].conjugate(),
+    "remainder": lambda x, r: x * (r % 0.3 + r // 2.0),
+    "exception": lambda x, r: x * (r.as_integer_ratio()[0] % 7 if math.isfinite(r) else 1),
+}
+
+
+def outcome(function, *arguments):
+    try:
+        results = function(*arguments)
+    except (ZeroDivisionError, RuntimeError, OverflowError, TypeError) as error:
+        return type(error), str(error)
+    items = results.values() if isinstance(results, dict) else results if isinstance(results, tuple) else (results,)
+    return [array_of(item) if isinstance(item, cg.Tensor) else (type(item), repr(item)) for item in items]
+
+
+def equal(ours, theirs):
+    """Say whether two outcomes are equal to the bit; a NaN has no sign, since which one of two NaNs a sum has is open."""
+    return type(ours) is type(theirs) and len(ours) == len(theirs) and all(
+        same_bits(a, b) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else a == b for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_a_second_value_makes_a_float_an_input(name):
+    function, ways = FOLLOWED[name]
+    compiled = captured(function)
+    for value in VALUES:
+        assert equal(outcome(compiled, X, value), outcome(function, X, value)), value
+    assert compiled.cache_info().misses <= 2 * ways and compiled.cache_info().hits >= len(VALUES) - 3 * ways
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("name", BY_VALUE)
+def test_other_floats_are_guarded_by_value(name):
+    function = BY_VALUE[name]
+    compiled = cg.compile(function)
+    for value in (*VALUES, *VALUES):
+        assert equal(outcome(compiled, X, value), outcome(function, X, value)), value
+    assert compiled.cache_info().misses == compiled.cache_info().currsize > 8
+
+
+def test_a_division_by_zero_raises():
+    compiled = captured(lambda x, r: x * (1 / r))
+    for value in (1.0, 2.0, 3.0):
+        compiled(X, value)
+    with pytest.raises(ZeroDivisionError):
+        compiled(X, 0.0)
+    assert compiled(X, 4.0).tolist() == (X * 0.25).tolist() and compiled.cache_info().misses == 2
+
+
+def test_functions_that_change_something_run_once_a_call():
+    state, leaf = cg.zeros(3, dtype=cg.float64), X.clone().requires_grad_()
+
+    def written(x, r):
+        state.add_(r)
+        return x * r
+
+    def drawn(x, r):
+        return x * r + cg.rand(3, dtype=cg.float64)
+
+    def accumulated(x, r):
+        (leaf * x * r).sum().backward()
+        return x * r
+
+    for k, r in enumerate((1.0, 2.0, 3.0), 1):
+        captured(written)(X, r)
+        assert state.tolist() == [k * (k + 1) / 2] * 3
+    for function in (drawn, accumulated):
+        compiled = captured(function)
+        results = []
+        for call in (compiled, function):
+            cg.manual_seed(3)
+            leaf.grad = None
+            results.append([call(X, r).tolist() for r in VALUES[:4]] + [leaf.grad if leaf.grad is None else leaf.grad.tolist()])
+        assert results[0] == results[1]
+
+
+def test_floats_are_guarded_where_that_is_asked_for():
+    compiled = captured(lambda x, r: x * r, dynamic=False)
+    for value in VALUES[:5]:
+        compiled(X, value)
+    assert compiled.cache_info().misses == 5
+
+
+def test_floats_in_containers_and_keywords():
+    compiled = captured(lambda x, *, options: x * options["rates"][0] - options["shift"])
+    for k in range(5):
+        options = {"rates": [k + 0.5, "name"], "shift": 0.1 * k}
+        assert compiled(X, options=options).tolist() == (X * (k + 0.5) - 0.1 * k).tolist()
+    assert compiled.cache_info()[:2] == (3, 2)
+
+
+def both_derivatives(call, x, r):
+    first, = grad(call(x, r), x, create_graph=True)
+    return first.detach(), grad(first.sum(), x)[0], grad(call(x, r), x)[0]
+
+
+def test_derivatives_of_every_order():
+    compiled = captured(lambda x, r: (x ** 3 * r / (r + 1)).sum())
+    for value in VALUES[:4]:
+        x = X.clone().requires_grad_()
+        assert equal(outcome(both_derivatives, compiled, x, value), outcome(both_derivatives, compiled._function, x, value))
+
+
+OPERATIONS = [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, lambda a, b: -a, lambda a, b: abs(a),
+              lambda a, b: a if isinstance(a, float) else a.sin(), lambda a, b: b if isinstance(a, float) and a > 0.5 else a,
+              lambda a, b: a if isinstance(a, float) else a.sum(), lambda a, b: a + 2, lambda a, b: 3 / b, lambda a, b: a * 1.5,
+              lambda a, b: a.clone().mul_(b).sub_(0.5) if isinstance(a, cg.Tensor) and isinstance(b, float) else a,
+              lambda a, b: cg.where(a.real > b, a, b * a) if isinstance(a, cg.Tensor) and isinstance(b, float) else b]
+
+
+class Program:
+    """A function at random of three tensors and two floats."""
+
+    def __init__(self, seed):
+        stream = random.Random(seed)
+        self.dtypes = [stream.choice([cg.float32, cg.float64, cg.complex64, cg.complex128]) for _ in range(2)]
+        self.steps = [(stream.choice(OPERATIONS), stream.randrange(4 + k), stream.randrange(4 + k)) for k in range(10)]
+
+    def __call__(self, x, r, s):
+        values = [(x * 0.5).to(self.dtypes[0]), x.sum().to(self.dtypes[1]), r, s]
+        for operation, a, b in self.steps:
+            values.append(operation(values[a], values[b]))
+        return tuple(value for value in values if isinstance(value, cg.Tensor))
+
+
+def with_gradient(function, x, r, s):
+    results = function(x.requires_grad_(), r, s)
+    return *(result.detach() for result in results), grad(sum(result.abs().sum() for result in results), x)[0]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.cases("first", range(0, 200, 50))
+def test_functions_at_random(first):
+    replays = 0
+    with np.errstate(all="ignore"):
+        for seed in range(first, first + 50):
+            function, stream = Program(seed), random.Random(seed)
+            compiled = cg.compile(function)
+            for k in range(6):
+                r, s = (stream.choice([stream.uniform(-2, 2), *VALUES]) for _ in range(2))
+                assert equal(*(outcome(with_gradient, call, X * (k + 1), r, s) for call in (compiled, function))), (seed, k)
+            replays += compiled.cache_info().hits
+    assert replays > 80

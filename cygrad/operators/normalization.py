@@ -45,8 +45,7 @@ def _by_deviation_gradient(g: Tensor, x: Tensor, eps: float, dim: tuple[int, ...
 @operator(dinput=lambda g, input, eps, dim: _by_deviation_gradient(g, input, eps, dim), batch=shifted("dim"))
 def _standardized(input: Tensor, eps: float, dim: tuple[int, ...]) -> Tensor:
     """Return differences from the mean over dims, divided by the root of their mean square plus `eps`."""
-    x = input.detach()
-    result = _by_deviation(x.contiguous(), eps, dim) if x.numel() else x.clone()
+    result = _by_deviation.values(input, eps, dim) if input.numel() else input.detach().clone()
     return recorded(_standardized, (input,), result, eps=eps, dim=dim)
 
 

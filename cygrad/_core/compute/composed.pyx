@@ -136,6 +136,11 @@ cdef class Steps:
         return results
 
 
+cdef inline bint fits(TensorImpl tensor) noexcept:
+    """Say whether a tensor lies as tiles take it."""
+    return tensor.flags & CONTIGUOUS or is_one_number(tensor)
+
+
 @cython.final
 cdef class Tiled:
     """A formula, called with tensors and numbers and, at last, the dims that it reduces."""
@@ -146,19 +151,22 @@ cdef class Tiled:
         self.formula, self.step_by_step, self.read, self.readings = formula, step_by_step, read, {}
 
     def __call__(self, *arguments):
-        return self.call(arguments, False)
+        return self.call(arguments)
 
     def values(self, *arguments):
         """Compute the formula without a record, of tensors in any layout."""
-        cdef int mode = grad_mode()[0]
+        cdef int mode = grad_mode()[0], k
+        for k in range(<int>len(arguments) - 1):
+            if isinstance(arguments[k], TensorImpl) and not fits(<TensorImpl>arguments[k]):
+                arguments = (*arguments[:k], dense(arguments[k], (<TensorImpl>arguments[k]).dtype_nr), *arguments[k + 1:])
         grad_mode()[0] = False
         try:
-            return self.call(arguments, True)
+            return self.call(arguments)
         finally:
             grad_mode()[0] = mode
 
-    cdef object call(self, tuple arguments, bint lays_out):
-        cdef tuple results = self.by_tiles(arguments, lays_out)
+    cdef object call(self, tuple arguments):
+        cdef tuple results = self.by_tiles(arguments)
         cdef TensorImpl result
         if results is None:
             values = self.step_by_step(*arguments)
@@ -168,9 +176,8 @@ cdef class Tiled:
                     result.storage.version = 0      # no node has seen the steps in place
         return results[0] if len(results) == 1 else results
 
-    cdef tuple by_tiles(self, tuple arguments, bint lays_out):
-        """Compute by tiles; None if a tensor is special, the call is recorded, or operands are not floats of one shape, row-major unless
-        they are laid out so."""
+    cdef tuple by_tiles(self, tuple arguments):
+        """Compute by tiles; None if a tensor is special, the call is recorded, or operands are not floats of one shape."""
         cdef TensorImpl first = None, tensor
         cdef intptr_t reduced[MAX_DIMS]
         cdef unsigned long long dims
@@ -194,12 +201,8 @@ cdef class Tiled:
                 key += 2
                 continue
             tensor = <TensorImpl>arguments[k]
-            if tensor.dtype_nr != first.dtype_nr or grad_mode()[0] and needs_grad(tensor):
+            if tensor.dtype_nr != first.dtype_nr or grad_mode()[0] and needs_grad(tensor) or not fits(tensor):
                 return None
-            if not (tensor.flags & CONTIGUOUS or is_one_number(tensor)):
-                if not lays_out:
-                    return None
-                arguments = (*arguments[:k], dense(tensor, tensor.dtype_nr), *arguments[k + 1:])
             if not shape_is(tensor, first.ndim, first.sizes):
                 if not shape_is(tensor, first.ndim, reduced):
                     return None

@@ -142,6 +142,7 @@ cdef inline bint fits(TensorImpl tensor) noexcept:
 
 
 @cython.final
+@cython.binding(False)
 cdef class Tiled:
     """A formula, called with tensors and numbers and, at last, the dims that it reduces."""
     cdef object formula, step_by_step, read

@@ -103,7 +103,7 @@ def _times_softmax(g: Tensor, x: Tensor, largest: Tensor, total: Tensor, dim: in
           dtarget=None, dlargest=None, dtotal=None, batch=samples_together)
 def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, largest: Tensor, total: Tensor) -> Tensor:
     """Return the gradient of losses, times numbers: softmax(scores), less 1 at the class of each sample."""
-    factors = losses.detach().unsqueeze(1)
+    factors = losses.unsqueeze(1)
     result = _times_softmax.values(factors, scores, largest, total, 1)
     changed_at(result, 1, target, factors, "subtract")
     return recorded(_softmax_loss_gradient, (losses, scores, target, largest, total), result)
@@ -116,7 +116,7 @@ def _softmax_loss(input: Tensor, target: Tensor) -> Tensor:
     if not input.numel():
         return _at_classes(input, target)
 
-    loss, largest, total = _beside_largest.values(input, elements_at(input, 1, target.unsqueeze(1)), 1)
+    loss, largest, total = _beside_largest.values(input, elements_at(input, 1, target, True), 1)
     return recorded(_softmax_loss, (input, target), loss.squeeze(1), largest=largest, total=total)
 
 

@@ -204,15 +204,18 @@ cdef int change_checked(TensorImpl whole, int dim, TensorImpl index, TensorImpl 
     return 0
 
 
-def elements_at(TensorImpl input not None, int dim, TensorImpl index not None):
+def elements_at(TensorImpl input not None, int dim, TensorImpl index not None, bint keepdim=False):
     """Return the elements at places along a dim, each at its own place in the other dims; RuntimeError for a place outside.
 
-    An index without the dim has one place along it.
+    An index without the dim has one place along it; the result has the dim if it is kept.
     """
-    cdef TensorImpl result = empty(input.dtype_nr, index.ndim, index.sizes)
     cdef int ndim = input.ndim
+    cdef TensorImpl places = with_dim(index, dim, ndim), result
+    if keepdim:
+        index = places
+    result = empty(input.dtype_nr, index.ndim, index.sizes)
     if result.count:
-        change_checked(vector_of(input), dim, with_dim(index, dim, ndim), with_dim(result, dim, ndim), TAKE)
+        change_checked(vector_of(input), dim, places, with_dim(result, dim, ndim), TAKE)
     return result
 
 

@@ -35,10 +35,10 @@ from cygrad.operators.elementwise import functions, in_place_methods
 from cygrad.ops import ELEMENTWISE
 from cygrad.tensor import Tensor
 
-__all__ = ["BaseTorchFunctionMode", "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions",
-           "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
-           "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property", "resolve_name",
-           "wrap_torch_function"]
+__all__ = ["BaseTorchFunctionMode", "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode",
+           "enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides",
+           "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+           "is_tensor_method_or_property", "redispatch_function", "resolve_name", "wrap_torch_function"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,10 +51,11 @@ _CHOSEN = {chosen: (row.name, {} if value is ... else {row.select[0]: value})
 
 
 class _Calls(threading.local):
-    """The calls that a thread has passed on and has no answer to yet."""
+    """The calls that a thread has passed on and has no answer to yet; whether the next question for an override is left out."""
 
     def __init__(self) -> None:
         self.open: list[tuple[Any, ...]] = []
+        self.skips_one = False
 
 
 _calls = _Calls()
@@ -167,6 +168,9 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     >>> cygrad.overrides.has_torch_function((cygrad.ones(2), 3))
     False
     """
+    if _calls.skips_one:
+        _calls.skips_one = False
+        return False
     return _mode_applies() or bool(_overloaded(relevant_args))
 
 
@@ -197,6 +201,44 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
         raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: "
                         f"{[type(argument) for argument in overloaded]}")
     return result
+
+
+def redispatch_function(func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    """Compute the call that a `__torch_function__` was given without asking its class or mode again.
+
+    An operator computes with plain tensors. A function of a user, which has asked by `has_torch_function`, computes as without
+    overrides, and the operators that it calls ask again.
+
+    >>> import cygrad
+    >>> class Named(cygrad.Tensor):
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return cygrad.overrides.redispatch_function(func, types, args, kwargs)
+    >>> cygrad.tensor([1.]).as_subclass(Named) + 1
+    add
+    tensor([2.])
+    """
+    keywords = kwargs or {}
+    if (getattr(func, "__module__", None) or "").partition(".")[0] in ("", "cygrad"):
+        with overrides_off(2):
+            return func(*args, **keywords)
+    _calls.skips_one = True
+    try:
+        return func(*args, **keywords)
+    finally:
+        _calls.skips_one = False
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Change nothing: calls inside of a `__torch_function__` ask for overrides anyhow, and there is no `__torch_dispatch__`.
+
+    >>> import cygrad
+    >>> with cygrad.overrides.enable_reentrant_dispatch():
+    ...     y = cygrad.ones(2) + 1
+    """
+    yield
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F], F]:

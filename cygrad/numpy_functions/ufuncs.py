@@ -70,9 +70,11 @@ def operator_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
 
 
 def _special(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """Return the operator of `cygrad.special` with the name of a ufunc of `scipy.special`."""
-    name = ufunc.__name__
-    if getattr(sys.modules.get("scipy.special"), name, None) is not ufunc or f"special_{name}" not in modules_of(registry.SPECIAL):
+    """Return the operator of `cygrad.special` with the name of a ufunc of `scipy.special`, or of one that a function there calls."""
+    name = ufunc.__name__.removeprefix("_")
+    library = sys.modules.get("scipy.special")
+    is_theirs = any(getattr(place, ufunc.__name__, None) is ufunc for place in (library, getattr(library, "_ufuncs", None)))
+    if not is_theirs or f"special_{name}" not in modules_of(registry.SPECIAL):
         return None
     from cygrad import special
     function = getattr(special, name)

@@ -27,7 +27,7 @@ def special_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.bessel_j0(cygrad.tensor([0., 1.]))
     tensor([1.0000, 0.7652])
     """
-    return of_numbers(special_bessel_j0, (input,), by_scipy("j0"), out)
+    return of_numbers(special_bessel_j0, (input,), by_scipy(special_bessel_j0, "j0"), out)
 
 
 def _bessel_j1_by_input(g: Tensor, input: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ def special_bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.bessel_j1(cygrad.tensor([0., 1.]))
     tensor([0.0000, 0.4401])
     """
-    return of_numbers(special_bessel_j1, (input,), by_scipy("j1"), out)
+    return of_numbers(special_bessel_j1, (input,), by_scipy(special_bessel_j1, "j1"), out)
 
 
 def _bessel_y0_by_input(g: Tensor, input: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ def special_bessel_y0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.bessel_y0(cygrad.tensor([0., 1.]))
     tensor([  -inf, 0.0883])
     """
-    return of_numbers(special_bessel_y0, (input,), by_scipy("y0"), out)
+    return of_numbers(special_bessel_y0, (input,), by_scipy(special_bessel_y0, "y0"), out)
 
 
 def _bessel_y1_by_input(g: Tensor, input: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def special_bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.bessel_y1(cygrad.tensor([0., 1.]))
     tensor([   -inf, -0.7812])
     """
-    return of_numbers(special_bessel_y1, (input,), by_scipy("y1"), out)
+    return of_numbers(special_bessel_y1, (input,), by_scipy(special_bessel_y1, "y1"), out)
 
 
 def _modified_bessel_k0_by_input(g: Tensor, input: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def special_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> T
     >>> cygrad.special.modified_bessel_k0(cygrad.tensor([0., 1.]))
     tensor([   inf, 0.4210])
     """
-    return of_numbers(special_modified_bessel_k0, (input,), by_scipy("k0"), out)
+    return of_numbers(special_modified_bessel_k0, (input,), by_scipy(special_modified_bessel_k0, "k0"), out)
 
 
 def _modified_bessel_k1_by_input(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ def special_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> T
     >>> cygrad.special.modified_bessel_k1(cygrad.tensor([0., 1.]))
     tensor([   inf, 0.6019])
     """
-    return of_numbers(special_modified_bessel_k1, (input,), by_scipy("k1"), out)
+    return of_numbers(special_modified_bessel_k1, (input,), by_scipy(special_modified_bessel_k1, "k1"), out)
 
 
 def _scaled_modified_bessel_k0_by_input(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def special_scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = Non
     >>> cygrad.special.scaled_modified_bessel_k0(cygrad.tensor([1., 1000.]))
     tensor([1.1445, 0.0396])
     """
-    return of_numbers(special_scaled_modified_bessel_k0, (input,), by_scipy("k0e"), out)
+    return of_numbers(special_scaled_modified_bessel_k0, (input,), by_scipy(special_scaled_modified_bessel_k0, "k0e"), out)
 
 
 def _scaled_modified_bessel_k1_by_input(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ def special_scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = Non
     >>> cygrad.special.scaled_modified_bessel_k1(cygrad.tensor([1., 1000.]))
     tensor([1.6362, 0.0396])
     """
-    return of_numbers(special_scaled_modified_bessel_k1, (input,), by_scipy("k1e"), out)
+    return of_numbers(special_scaled_modified_bessel_k1, (input,), by_scipy(special_scaled_modified_bessel_k1, "k1e"), out)
 
 
 # ----- Of any order, without a derivative by it -----
@@ -152,7 +152,7 @@ def special_jv(v: Operand, input: Operand, *, out: Tensor | None = None) -> Tens
     >>> cygrad.special.jv(2, cygrad.tensor([0., 1.]))
     tensor([0.0000, 0.1149])
     """
-    return of_numbers(special_jv, (v, input), by_scipy("jv"), out)
+    return of_numbers(special_jv, (v, input), by_scipy(special_jv, "jv"), out)
 
 
 def _yv_by_input(g: Tensor, v: Tensor, input: Tensor) -> Tensor:
@@ -167,7 +167,7 @@ def special_yv(v: Operand, input: Operand, *, out: Tensor | None = None) -> Tens
     >>> cygrad.special.yv(2, cygrad.tensor([0., 1.]))
     tensor([   -inf, -1.6507])
     """
-    return of_numbers(special_yv, (v, input), by_scipy("yv"), out)
+    return of_numbers(special_yv, (v, input), by_scipy(special_yv, "yv"), out)
 
 
 def _iv_by_input(g: Tensor, v: Tensor, input: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def special_iv(v: Operand, input: Operand, *, out: Tensor | None = None) -> Tens
     >>> cygrad.special.iv(2, cygrad.tensor([0., 1.]))
     tensor([0.0000, 0.1357])
     """
-    return of_numbers(special_iv, (v, input), by_scipy("iv"), out)
+    return of_numbers(special_iv, (v, input), by_scipy(special_iv, "iv"), out)
 
 
 def _ive_by_input(g: Tensor, v: Tensor, input: Tensor, y: Tensor) -> Tensor:
@@ -197,7 +197,7 @@ def special_ive(v: Operand, input: Operand, *, out: Tensor | None = None) -> Ten
     >>> cygrad.special.ive(2, cygrad.tensor([1., 1000.]))
     tensor([0.0499, 0.0126])
     """
-    return of_numbers(special_ive, (v, input), by_scipy("ive"), out)
+    return of_numbers(special_ive, (v, input), by_scipy(special_ive, "ive"), out)
 
 
 def _kv_by_input(g: Tensor, v: Tensor, input: Tensor) -> Tensor:
@@ -212,13 +212,13 @@ def special_kv(v: Operand, input: Operand, *, out: Tensor | None = None) -> Tens
     >>> cygrad.special.kv(2, cygrad.tensor([0., 1.]))
     tensor([   inf, 1.6248])
     """
-    return of_numbers(special_kv, (v, input), by_scipy("kv"), out)
+    return of_numbers(special_kv, (v, input), by_scipy(special_kv, "kv"), out)
 
 
 # ----- Airy's function -----
 def _airy(part: int) -> Any:
     """Return the function of arrays that is one of Ai and its derivative."""
-    airy = by_scipy("airy")
+    airy = by_scipy(special_airy_ai, "airy")
 
     def compute(x: np.ndarray) -> np.ndarray:
         result: np.ndarray = airy(x)[part]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.compute.places import changed_at, elements_at, names_classes, spread_at
-from cygrad.operators._language.arguments import all_examples, check_kinds
+from cygrad.operators._language.arguments import all_examples, checked_operand
 from cygrad.operators._language.batches import samples_together
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.loss_reduction import read_reduction, reduced
@@ -43,16 +43,6 @@ def _check_range(classes: Tensor, lowest: int, count: int, error: type[Exception
     outside = classes[(classes < lowest) | (classes >= count)]
     if outside.numel():
         raise error(words.format(outside[0].item(), count))
-
-
-def _check_classes(operator: Any, input: Tensor, target: Tensor, weight: Tensor | None) -> bool:
-    """Refuse classes, one for each sample and place, or their weights, that do not fit the scores; say whether all are known to exist."""
-    exist = names_classes(input, target)
-    if not exist:
-        _check_target(operator, input, target)
-    if weight is not None:
-        _check_weight(input, weight)
-    return exist
 
 
 def _check_target(operator: Any, input: Tensor, target: Tensor) -> None:
@@ -96,57 +86,59 @@ def _to_classes(input: Tensor, target: Tensor, count: int) -> Tensor:
 
 # ----- Cross entropy -----
 @tiled
-def _logarithm_of_sum(x: Tensor, largest: Tensor, dim: int) -> Tensor:
-    return (x - largest).exp_().sum(dim, keepdim=True).log_()
+def _beside_largest(x: Tensor, score: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return log(sum(exp(x))) - score, the largest number, and sum(exp(x - largest)), which is at least 1: no number overflows."""
+    largest = x.amax(dim, keepdim=True)
+    total = (x - largest).exp_().sum(dim, keepdim=True)
+    return total.log() - (score - largest), largest, total
 
 
 @tiled
-def _times_softmax(g: Tensor, x: Tensor, largest: Tensor, logarithm: Tensor, dim: int) -> Tensor:
-    return (x - largest - logarithm).exp_().mul_(g)
+def _times_softmax(g: Tensor, x: Tensor, largest: Tensor, total: Tensor, dim: int) -> Tensor:
+    return (x - largest).exp_().mul_(g / total)
 
 
 @operator(dlosses=lambda g, scores, target: (g * scores.softmax(1)).sum(1) - _at_classes(g, target),
           dscores=lambda g, losses, scores: _softmax_gradient(g * losses.unsqueeze(1), scores.softmax(1), 1),
-          dtarget=None, dlargest=None, dlogarithm=None, batch=samples_together)
-def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, largest: Tensor, logarithm: Tensor) -> Tensor:
+          dtarget=None, dlargest=None, dtotal=None, batch=samples_together)
+def _softmax_loss_gradient(losses: Tensor, scores: Tensor, target: Tensor, largest: Tensor, total: Tensor) -> Tensor:
     """Return the gradient of losses, times numbers: softmax(scores), less 1 at the class of each sample."""
-    factors = losses.detach().unsqueeze(1)
-    result = _times_softmax(factors, scores.detach().contiguous(), largest, logarithm, 1)
-    changed_at(result, 1, target, -factors, True)
-    return recorded(_softmax_loss_gradient, (losses, scores, target, largest, logarithm), result)
+    factors = losses.unsqueeze(1)
+    result = _times_softmax.values(factors, scores, largest, total, 1)
+    changed_at(result, 1, target, factors, "subtract")
+    return recorded(_softmax_loss_gradient, (losses, scores, target, largest, total), result)
 
 
-@operator(dinput=lambda g, input, target, largest, logarithm: g._softmax_loss_gradient(input, target, largest, logarithm), dtarget=None,
+@operator(dinput=lambda g, input, target, largest, total: _softmax_loss_gradient(g, input, target, largest, total), dtarget=None,
           node="CrossEntropyBackward0", batch=samples_together)
 def _softmax_loss(input: Tensor, target: Tensor) -> Tensor:
     """Return -log(softmax(input)) at the class of each sample, from two numbers of the sample: no tensor of all logarithms."""
-    x = input.detach()
-    if not x.numel():
+    if not input.numel():
         return _at_classes(input, target)
 
-    largest = x.amax(1, keepdim=True)
-    logarithm = _logarithm_of_sum(x.contiguous(), largest, 1)
-    loss = logarithm.squeeze(1) - (elements_at(x, 1, target) - largest.squeeze(1))
-    return recorded(_softmax_loss, (input, target), loss, largest=largest, logarithm=logarithm)
+    loss, largest, total = _beside_largest.values(input, elements_at(input, 1, target, True), 1)
+    return recorded(_softmax_loss, (input, target), loss.squeeze(1), largest=largest, total=total)
 
 
-def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, logits: bool, exist: bool,
-                smoothing: float = 0.0) -> Tensor:
+def _of_classes(operator: Any, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, logits: bool,
+                exist: bool, smoothing: float = 0.0) -> Tensor:
     """Return the loss at the class of each sample, times the weight of the class; a mean is by the sum of the weights.
 
     A part of it, `smoothing`, is the mean of the losses at all classes. Scores that are no `logits` are logarithms of probabilities.
-    `exist`: all classes do.
+    `exist`: the target names a class for each sample.
     """
-    dtype, single = scores.dtype, scores.ndim == 1
-    scores, weight = in_loops(scores, weight)
-    classes = target.long()
+    if not exist:
+        _check_target(operator, input, target)
+    if weight is not None:
+        _check_weight(input, weight)
+    scores, weight = in_loops(input, weight)
+    classes = target if exist else target.long()
+    single = not exist and scores.ndim == 1
     if single:
         scores, classes = scores.unsqueeze(0), classes.reshape(1)
-    count = scores.shape[1]
     ignored = None
-    if (not exist or 0 <= ignore_index < count) and _has_ignored(target, count, ignore_index):
+    if (not exist or ignore_index >= 0) and _has_ignored(target, scores.shape[1], ignore_index):
         ignored = classes == ignore_index
-    if ignored is not None:
         classes = classes.masked_fill(ignored, 0)
     if logits and smoothing:
         scores, logits = log_softmax(scores, 1), False
@@ -156,7 +148,7 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         loss = loss * weights
     if smoothing:
         everywhere = scores if weight is None else scores * _along_classes(weight, scores.ndim)
-        loss = loss * (1 - smoothing) - everywhere.sum(1) * (smoothing / count)
+        loss = loss * (1 - smoothing) - everywhere.sum(1) * (smoothing / scores.shape[1])
     if ignored is not None:
         loss = loss.masked_fill(ignored, 0)
         weights = (~ignored).to(scores.dtype) if weights is None else weights.masked_fill(ignored, 0)
@@ -164,7 +156,7 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         loss = loss.sum() / weights.sum()
     else:
         loss = reduced(loss.squeeze(0) if single else loss, reduction)
-    return loss if loss.dtype is dtype else loss.to(dtype)
+    return loss if scores.dtype is input.dtype else loss.to(input.dtype)
 
 
 def _along_classes(weight: Tensor, ndim: int) -> Tensor:
@@ -203,8 +195,9 @@ def nn_functional_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | 
     reduction = read_reduction(nn_functional_cross_entropy, reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    check_kinds(nn_functional_cross_entropy, input)
-    if input.shape == target.shape:
+    checked_operand(nn_functional_cross_entropy, input)
+    exist = names_classes(input, target)
+    if not exist and input.shape == target.shape:
         if not target.is_floating_point():
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {_title(target)}")
         if ignore_index >= 0:
@@ -212,8 +205,7 @@ def nn_functional_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | 
         if weight is not None:
             _check_weight(input, weight)
         return _of_probabilities(input, target, weight, reduction, label_smoothing)
-    exist = _check_classes(nn_functional_cross_entropy, input, target, weight)
-    return _of_classes(input, target, weight, ignore_index, reduction, True, exist, label_smoothing)
+    return _of_classes(nn_functional_cross_entropy, input, target, weight, ignore_index, reduction, True, exist, label_smoothing)
 
 
 @operator(refuses={"biuc": NO_LOOP}, loop="nll_loss_out_frame")
@@ -229,9 +221,9 @@ def nn_functional_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None 
     tensor([0.6931, 1.3863])
     """
     reduction = read_reduction(nn_functional_nll_loss, reduction, size_average, reduce)
-    check_kinds(nn_functional_nll_loss, input)
-    exist = _check_classes(nn_functional_nll_loss, input, target, weight)
-    return _of_classes(input, target, weight, ignore_index, reduction, False, exist)
+    checked_operand(nn_functional_nll_loss, input)
+    exist = names_classes(input, target)
+    return _of_classes(nn_functional_nll_loss, input, target, weight, ignore_index, reduction, False, exist)
 
 
 # ----- Margins -----
@@ -280,7 +272,7 @@ def nn_functional_multi_margin_loss(
                            f"Expected target size [{samples}], but got {list(target.shape)}. Input has shape {list(input.shape)}.")
     if weight is not None and len(weight) != count:
         raise RuntimeError(f"inconsistent weight size, expected {count} but got {list(weight.shape)}")
-    check_kinds(nn_functional_multi_margin_loss, input)
+    checked_operand(nn_functional_multi_margin_loss, input)
     _check_long(target)
     _check_range(all_examples(target), 0, count, RuntimeError, "target out of range: {}, of {} classes")
     loss = rounded_once(lambda x, w: _beyond_margin(x, target.reshape(-1), p, margin, w))(scores, weight)
@@ -311,7 +303,7 @@ def nn_functional_multilabel_margin_loss(input: Tensor, target: Tensor, size_ave
     _check_vector_or_matrix(input)
     if target.shape != input.shape and not (input.ndim < 2 and target.ndim < 2 and target.numel() == input.numel()):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    check_kinds(nn_functional_multilabel_margin_loss, input)
+    checked_operand(nn_functional_multilabel_margin_loss, input)
     _check_long(target)
     count = input.shape[-1] if input.ndim else 1
     _check_range(all_examples(target), -1, count, RuntimeError, "argument #2 'target' is out of range: {}, of {} classes")
@@ -341,5 +333,5 @@ def nn_functional_multilabel_soft_margin_loss(
     reduction = read_reduction(nn_functional_multilabel_soft_margin_loss, reduction, size_average, reduce)
     if not input.ndim:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions: the input needs a dim of classes")
-    check_kinds(nn_functional_multilabel_soft_margin_loss, input)
+    checked_operand(nn_functional_multilabel_soft_margin_loss, input)
     return _of_labels(input, target, weight, reduction)

@@ -17,8 +17,7 @@ from cygrad.ops.gradients import keep_dims
 from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from cygrad._core.compute.composed import Tiled
     from cygrad.tensor import Tensor
     from cygrad.typing import Dims, DTypeLike
 
@@ -89,8 +88,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     return delivered(recorded(logsumexp, (input,), unrecorded(compute), dim=dims), out)
 
 
-def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: Tensor, dim: int, dtype: DTypeLike | None,
-                out: Tensor | None) -> Tensor:
+def _normalized(operator: Any, formula: Tiled, input: Tensor, dim: int, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
     """Compute from the differences to the largest element, whose exponentials are at most 1."""
     name = operator.name
     if not hasattr(dim, "__index__"):
@@ -98,11 +96,8 @@ def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: 
     x = input if dtype is None else input.to(dtype)
     checked_operand(operator, x)
     d = normalized_dim(dim, x.ndim)
-
-    def compute() -> Tensor:
-        return formula(x.detach().contiguous(), d) if x.numel() else x.detach().clone()
-
-    return delivered(recorded(operator, (x,), unrecorded(compute), dim=d), out)
+    result = formula.values(x, d) if x.numel() else x.detach().clone()
+    return delivered(recorded(operator, (x,), result, dim=d), out)
 
 
 @operator(dinput=lambda g, y, dim: _softmax_gradient(g, y, dim), tangent=self_adjoint, batch=shifted("dim"),

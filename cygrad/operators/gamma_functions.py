@@ -94,7 +94,7 @@ def special_gamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.gamma(cygrad.tensor([0.5, 5.]))
     tensor([ 1.7725, 24.0000])
     """
-    return of_numbers(special_gamma, (input,), by_scipy("gamma"), out)
+    return of_numbers(special_gamma, (input,), by_scipy(special_gamma, "gamma"), out)
 
 
 def _slope_of_rgamma(g: Tensor, input: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def special_rgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.rgamma(cygrad.tensor([-1., 0.5, 5.]))
     tensor([0.0000, 0.5642, 0.0417])
     """
-    return of_numbers(special_rgamma, (input,), by_scipy("rgamma"), out)
+    return of_numbers(special_rgamma, (input,), by_scipy(special_rgamma, "rgamma"), out)
 
 
 @operator(dinput=lambda g, input: g * 0, tangent=along_elements, batch=by_elements)
@@ -125,7 +125,7 @@ def special_gammasgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.gammasgn(cygrad.tensor([-1.5, -0.5, 0.5]))
     tensor([ 1., -1.,  1.])
     """
-    return of_numbers(special_gammasgn, (input,), by_scipy("gammasgn"), out)
+    return of_numbers(special_gammasgn, (input,), by_scipy(special_gammasgn, "gammasgn"), out)
 
 
 @operator(da=lambda g, a, b, y: g * y * (a.digamma() - (a + b).digamma()), db=lambda g, a, b, y: g * y * (b.digamma() - (a + b).digamma()),
@@ -137,7 +137,7 @@ def special_beta(a: Operand, b: Operand, *, out: Tensor | None = None) -> Tensor
     >>> cygrad.special.beta(cygrad.tensor([1., 2.]), 3)
     tensor([0.3333, 0.0833])
     """
-    return of_numbers(special_beta, (a, b), by_scipy("beta"), out)
+    return of_numbers(special_beta, (a, b), by_scipy(special_beta, "beta"), out)
 
 
 @operator(da=lambda g, a, b: g * (a.digamma() - (a + b).digamma()), db=lambda g, a, b: g * (b.digamma() - (a + b).digamma()),
@@ -149,7 +149,7 @@ def special_betaln(a: Operand, b: Operand, *, out: Tensor | None = None) -> Tens
     >>> cygrad.special.betaln(cygrad.tensor([1., 2.]), 3)
     tensor([-1.0986, -2.4849])
     """
-    return of_numbers(special_betaln, (a, b), by_scipy("betaln"), out)
+    return of_numbers(special_betaln, (a, b), by_scipy(special_betaln, "betaln"), out)
 
 
 def _betainc_by_x(g: Tensor, a: Tensor, b: Tensor, x: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ def special_betainc(a: Operand, b: Operand, x: Operand, *, out: Tensor | None = 
     >>> cygrad.special.betainc(2, 3, cygrad.tensor([0.2, 0.5]))
     tensor([0.1808, 0.6875])
     """
-    return of_numbers(special_betainc, (a, b, x), by_scipy("betainc"), out)
+    return of_numbers(special_betainc, (a, b, x), by_scipy(special_betainc, "betainc"), out)
 
 
 # ----- Error function -----
@@ -177,4 +177,4 @@ def special_erfcinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.special.erfcinv(cygrad.tensor([0.5, 1e-30]))
     tensor([0.4769, 8.1486])
     """
-    return of_numbers(special_erfcinv, (input,), by_scipy("erfcinv"), out)
+    return of_numbers(special_erfcinv, (input,), by_scipy(special_erfcinv, "erfcinv"), out)

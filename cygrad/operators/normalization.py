@@ -45,8 +45,7 @@ def _by_deviation_gradient(g: Tensor, x: Tensor, eps: float, dim: tuple[int, ...
 @operator(dinput=lambda g, input, eps, dim: _by_deviation_gradient(g, input, eps, dim), batch=shifted("dim"))
 def _standardized(input: Tensor, eps: float, dim: tuple[int, ...]) -> Tensor:
     """Return differences from the mean over dims, divided by the root of their mean square plus `eps`."""
-    x = input.detach()
-    result = _by_deviation(x.contiguous(), eps, dim) if x.numel() else x.clone()
+    result = _by_deviation.values(input, eps, dim) if input.numel() else input.detach().clone()
     return recorded(_standardized, (input,), result, eps=eps, dim=dim)
 
 
@@ -96,12 +95,12 @@ def _check_elements(count: int, **tensors: Tensor | None) -> None:
             raise RuntimeError(f"{name} should contain {count} elements not {tensor.numel()}")
 
 
-def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: Any, shape: tuple[int, ...] | None = None) -> Tensor:
-    """Return x times a weight plus a bias, which have a shape of their own where one is named, in a dtype."""
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: Any, by_channels: bool = False) -> Tensor:
+    """Return x times a weight plus a bias, in a dtype: they have the last dims of x, or an element for each channel."""
     if weight is not None:
-        x = x * (weight if shape is None else weight.reshape(shape))
+        x = x * (weight.reshape(_along_channels(x)) if by_channels else weight)
     if bias is not None:
-        x = x + (bias if shape is None else bias.reshape(shape))
+        x = x + (bias.reshape(_along_channels(x)) if by_channels else bias)
     return (x if x.dtype is dtype else x.to(dtype)).contiguous()
 
 
@@ -188,7 +187,7 @@ def nn_functional_group_norm(input: Tensor, num_groups: int, weight: Tensor | No
     checked_operand(nn_functional_group_norm, input)
     x, factor, shift = in_loops(input, weight, bias)
     result = x.reshape(samples, groups, size)._standardized(eps, (2,)).reshape(input.shape)
-    return _scaled(result, factor, shift, input.dtype, _along_channels(input))
+    return _scaled(result, factor, shift, input.dtype, True)
 
 
 # ----- By the elements of one channel -----
@@ -215,14 +214,14 @@ def _normalized(operator: Any, input: Tensor, running_mean: Tensor | None, runni
     if not input.numel():
         return input.clone()
     x, factor, shift, mean, variance = in_loops(input, weight, bias, running_mean, running_var)
-    shape = _along_channels(input)
     if dims is None:
+        shape = _along_channels(input)
         result = (x - mean.reshape(shape)) * (variance.reshape(shape) + eps).rsqrt()
     else:
         result = x._standardized(eps, dims)
         if running_mean is not None or running_var is not None:
             unrecorded(lambda: _follow(x.detach(), dims, momentum, running_mean, running_var))
-    return _scaled(result, factor, shift, input.dtype, shape)
+    return _scaled(result, factor, shift, input.dtype, True)
 
 
 def _check_has_channels(input: Tensor) -> None:
@@ -355,7 +354,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     x, factor, shift = in_loops(input, weight, bias)
     parts = x.reshape(samples, groups, channels // groups * places)
     mean, scale = _moments(parts, (2,), eps)
-    result = _scaled(((parts - mean) * scale).reshape(input.shape), factor, shift, input.dtype, _along_channels(input))
+    result = _scaled(((parts - mean) * scale).reshape(input.shape), factor, shift, input.dtype, True)
     return result, mean.squeeze(2).to(input.dtype), scale.squeeze(2).to(input.dtype)
 
 

@@ -71,7 +71,7 @@ def _summed(operator: Any, input: Tensor, dim: int, index: Tensor, src: Tensor, 
     _check_source(input, index, src)
 
     def change(numbers: Tensor) -> None:
-        changed_at(numbers, d, index, src.detach(), True)
+        changed_at(numbers, d, index, src.detach(), "add")
         if "count" in params:
             array, divide = to_array(numbers), np.divide if input.dtype.is_differentiable else np.floor_divide
             divide(array, to_array(params["count"]), out=array)
@@ -101,7 +101,7 @@ def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, 
     if source is not None:
         _check_source(input, index, source)
     part = (value_for(scatter, input, value).expand(index.shape) if source is None else source).detach()
-    return changed_numbers(_scatter, (input, source, index), lambda numbers: changed_at(numbers, d, index, part, False), out, dim=d)
+    return changed_numbers(_scatter, (input, source, index), lambda numbers: changed_at(numbers, d, index, part, "put"), out, dim=d)
 
 
 @operator(in_place=changing, forms=True)
@@ -283,7 +283,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         if alpha != 1:
             array = to_array(values)
             values = computed(array * np.asarray(alpha).astype(array.dtype))
-        changed_slices_at(numbers, d, index, values, True)
+        changed_slices_at(numbers, d, index, values, "add")
 
     return changed_numbers(index_add, (input, source, index), change, out, dim=d, alpha=alpha)
 

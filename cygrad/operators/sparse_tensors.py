@@ -104,7 +104,7 @@ def _refused(operator: Any, layout: str) -> RuntimeError:
     return RuntimeError(f"{operator.name} expected {layout} tensor layout but got Strided: the tensor is dense")
 
 
-@operator(function=False)
+@operator(function=False, copy=True)
 def indices(input: Tensor) -> Tensor:
     """Coordinates of a coalesced coo tensor, (dims, entries). RuntimeError for others.
 
@@ -116,7 +116,7 @@ def indices(input: Tensor) -> Tensor:
     raise _refused(indices, "sparse coordinate")
 
 
-@operator(function=False)
+@operator(function=False, copy=True)
 def values(input: Tensor) -> Tensor:
     """Values of a sparse tensor, on the tape; RuntimeError for a coo tensor that is not coalesced, and for dense tensors.
 
@@ -145,7 +145,7 @@ def _nnz(input: Tensor) -> int:
     raise _refused(_nnz, "sparse")
 
 
-@operator(function=False)
+@operator(function=False, copy=True)
 def crow_indices(input: Tensor) -> Tensor:
     """Where the rows of a csr tensor begin among its values, and their number.
 
@@ -156,7 +156,7 @@ def crow_indices(input: Tensor) -> Tensor:
     raise _refused(crow_indices, "sparse row compressed")
 
 
-@operator(function=False)
+@operator(function=False, copy=True)
 def col_indices(input: Tensor) -> Tensor:
     """Columns of the values of a csr tensor.
 
@@ -167,7 +167,7 @@ def col_indices(input: Tensor) -> Tensor:
     raise _refused(col_indices, "sparse row compressed")
 
 
-@operator(function=False)
+@operator(function=False, copy=True)
 def ccol_indices(input: Tensor) -> Tensor:
     """Where the columns of a csc tensor begin among its values, and their number.
 
@@ -178,7 +178,7 @@ def ccol_indices(input: Tensor) -> Tensor:
     raise _refused(ccol_indices, "sparse column compressed")
 
 
-@operator(function=False)
+@operator(function=False, copy=True)
 def row_indices(input: Tensor) -> Tensor:
     """Rows of the values of a csc tensor.
 

@@ -190,6 +190,14 @@ def test_special_functions_of_scipy_are_operators():
             getattr(cg.special, name)(*leaves).sum(), leaves[-1])[0].tolist()
 
 
+def test_a_function_of_scipy_that_calls_a_ufunc_of_another_name():
+    special, _ = special_ufuncs()
+    x = np.array([1.5, 2.5])
+    for arguments in ((cg.tensor(x), cg.tensor(x)), (2.0, cg.tensor(x)), (cg.tensor(x), 3)):
+        same(special.zeta(*arguments), special.zeta(*[each.numpy() if isinstance(each, cg.Tensor) else each for each in arguments]))
+    assert special.zeta(2.0, cg.tensor(x, requires_grad=True)).requires_grad
+
+
 def test_special_functions_of_arrays_numbers_and_tensors():
     special, _ = special_ufuncs()
     x = np.array([0.0, 1.5])

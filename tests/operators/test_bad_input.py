@@ -157,6 +157,7 @@ DIMS = [
         r"select\(\): index 2 out of range for tensor of size \[2, 3\] at dimension 0",
     ),
     ("cg.ones(2, 3).sum((0, 0))", RuntimeError, "dim 0 appears multiple times in the list of dims"),
+    ("cg.ones(1, 1).squeeze((0, -2))", RuntimeError, "dim 0 appears multiple times in the list of dims"),
     ("cg.ones(2, 3).sum((0, -2))", RuntimeError, "dim 0 appears multiple times in the list of dims"),
     ("cg.ones(0).max()", RuntimeError, r"max\(\): Expected reduction dim to be specified for input.numel\(\) == 0"),
     ("cg.ones(0).amax()", RuntimeError, r"amax\(\): Expected reduction dim to be specified for input.numel\(\) == 0"),

@@ -144,3 +144,36 @@ def test_operands_unfit_for_tiles_are_computed_by_the_operators():
     for dim, error in (2, IndexError), ((0, -2), RuntimeError):
         with pytest.raises(error):
             formula(x, x, dim)
+
+
+# Reduced and of the whole shape, read by other steps and not, last and first.
+SEVERAL = {
+    "reduced": lambda x, y, dim: (lambda a: (y.sum(dim, keepdim=True) - a, a, (x - a).exp_().sum(dim, keepdim=True)))(
+        x.amax(dim, keepdim=True)),
+    "of both shapes": lambda x, y, dim: (lambda e: (e, e.sum(dim, keepdim=True), e * y))((x - x.amax(dim, keepdim=True)).exp_()),
+    "products that are summed": lambda x, y, dim: (lambda p: (p.sum(dim, keepdim=True), p))(x * y),
+}
+
+
+@pytest.mark.cases("dtype", FLOATS)
+@pytest.mark.cases(("shape", "dim"), samples.sizes((
+    ((3, 5), 1), ((40, 64), 1), ((90, 200), 0), ((12, 40, 50), (0, 2)), ((2, 70_001), 1),
+)), ids=str)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_results_have_the_bits_of_the_formula(name, shape, dim, dtype):
+    x, y = (cg.tensor(samples.draw(dtype, shape, seed)) for seed in (1, 2))
+    formula = tiled(SEVERAL[name])
+    results = formula(x, y, dim)
+    with profiler.profile():
+        expected = formula(x, y, dim)
+    assert len(results) == len(expected) > 1
+    assert all(same_bits(array_of(a), array_of(b)) for a, b in zip(results, expected, strict=True))
+
+
+def test_values_of_a_formula_are_not_recorded_in_any_layout():
+    formula = tiled(lambda x, dim: x - x.sum(dim, keepdim=True))
+    for layout in LAYOUTS:
+        for x in samples.leaf(samples.draw("float64", (6, 7), 3), layout), cg.ones((), dtype=cg.int64, requires_grad=False).expand(6, 7):
+            result = formula.values(x, 1)
+            assert not result.requires_grad and result.is_contiguous() and cg.is_grad_enabled()
+            assert same_bits(array_of(result), array_of(x.detach() - x.detach().sum(1, keepdim=True)))

@@ -1,6 +1,8 @@
 """Special functions that are no rows of the table: values by mpmath, ends and poles, degrees as data, and refusals."""
 
+import inspect
 import math
+import re
 import sys
 
 import numpy as np
@@ -241,11 +243,14 @@ def test_the_derivative_of_rgamma_at_poles():
     assert cg.autograd.grad(cg.special.rgamma(x).sum(), x)[0].tolist() == pytest.approx([1, -1, 2, -6])
 
 
-def test_without_scipy_the_error_says_how_to_install_it(monkeypatch):
+@pytest.mark.parametrize("name", BY_SCIPY)
+def test_without_scipy_the_error_says_how_to_install_it(monkeypatch, name):
     monkeypatch.setitem(sys.modules, "scipy.special", None)
     of_numbers._scipy_special.cache_clear()
-    with pytest.raises(ImportError, match=r'scipy.special.j0, which needs SciPy: pip install "cygrad\[special\]"'):
-        cg.special.bessel_j0(of(1))
+    function = getattr(cg.special, name)
+    words = f'special.{name}() is computed by scipy.special.{BY_SCIPY[name]}, which needs SciPy: pip install "cygrad[special]"'
+    with pytest.raises(ImportError, match=re.escape(words)):
+        function(*[of(1)] * len(set(inspect.signature(function).parameters) - {"out"}))
 
 
 def test_torch_special_is_whole():

@@ -50,6 +50,27 @@ def test_parts():
     assert cg.sparse_coo_tensor(cg.zeros(0, 2, dtype=cg.int64), [1.0, 2.0], ()).to_dense().item() == 3
 
 
+@pytest.mark.parametrize("name", ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"))
+def test_copies_of_parts(name):
+    copying, tested = getattr(cg, name + "_copy"), 0
+    for layout in LAYOUTS:
+        values = cg.tensor(VALUES, requires_grad=True)
+        x = cg.sparse_coo_tensor(INDICES, values, (2, 3)).coalesce().to_sparse(layout=layout)
+        try:
+            part = getattr(x, name)()
+        except RuntimeError as refused:
+            with pytest.raises(RuntimeError) as error:
+                copying(x)
+            assert str(error.value) == str(refused)
+            continue
+        result = copying(x)
+        assert cg.equal(result, part) and result.data_ptr() != part.data_ptr() and copying(x.detach(), out=cg.zeros_like(part)).equal(part)
+        if name == "values":
+            assert cg.autograd.grad(result.sum(), values)[0].tolist() == [1.0] * 3
+        tested += 1
+    assert tested
+
+
 def test_dense_tensors_have_no_parts():
     x = cg.ones(2, 3)
     assert x.to_dense() is x and x.sparse_dim() == 0 and x.dense_dim() == 2 and not x.is_sparse and x.layout is cg.strided

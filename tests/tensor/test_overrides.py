@@ -292,6 +292,39 @@ def test_a_wrapped_function_asks(logged):
     assert Logged.calls[0][0] is double
 
 
+def test_a_call_is_computed_without_asking_again():
+    """The operators that a function of a user calls ask again: classes while their instances are among the operands, modes always."""
+    names = []
+
+    def compute(func, types, args, kwargs):
+        names.append(func.__name__)
+        return overrides.redispatch_function(func, types, args, kwargs)
+
+    class Named(cg.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return compute(func, types, args, kwargs)
+
+    class Mode(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            with self, overrides.enable_reentrant_dispatch():
+                return compute(func, types, args, kwargs)
+
+    @overrides.wrap_torch_function(lambda a, b: (a, b))
+    def scaled(a, b):
+        return a * b + 1
+
+    result = scaled(cg.tensor([3.0]).as_subclass(Named), cg.tensor([4.0]).as_subclass(Named))
+    assert names == ["scaled", "mul"] and type(result) is cg.Tensor and result.tolist() == [13]
+    names.clear()
+    with Mode():
+        assert scaled(cg.tensor([3.0]), cg.tensor([4.0])).tolist() == [13]
+    assert names == ["scaled", "mul", "add"]
+    with pytest.raises(TypeError):
+        overrides.redispatch_function(lambda a: a, (), (), {})
+    assert overrides.has_torch_function_unary(cg.ones(1).as_subclass(Named))
+
+
 def test_no_implementation():
     class Refusing:
         @classmethod

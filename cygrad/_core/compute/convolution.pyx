@@ -30,7 +30,7 @@ def set_ways(intptr_t most_at_once, intptr_t large_results, double large_kernel,
     block, gathered, long_kernel, many_places, otherwise = most_at_once, large_results, large_kernel, large_count, function
 
 
-cdef bint takes_spectra(tuple kernel, tuple count, TensorImpl x):
+cdef bint takes_spectra(tuple kernel, tuple count, TensorImpl x) except -1:
     return cg_is_differentiable[x.dtype_nr] and elements(kernel) >= long_kernel and elements(count) >= many_places
 
 
@@ -39,11 +39,11 @@ def is_spectral(kernel, count, TensorImpl x not None):
     return takes_spectra(tuple(kernel), tuple(count), x)
 
 
-cdef inline double elements(tuple sizes):
+cdef inline double elements(tuple sizes) except -1:
     """Return how many elements there are; a double, as there may be more than memory holds."""
     cdef double count = 1
     for size in sizes:
-        count *= <double>size
+        count *= <intptr_t>size
     return count
 
 

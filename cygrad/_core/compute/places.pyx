@@ -16,6 +16,7 @@ cdef enum Change:
     TAKE        # from the whole to the part
     PUT         # from the part to the whole
     ADD
+    SUBTRACT
     EITHER      # the sum of bools
 
 cdef struct Line:               # of an index, with the elements of the whole and of the part that belong to it; strides count parts
@@ -49,15 +50,18 @@ cdef void run_line(element* whole, element* part, const Line* line, Change chang
                 target[k] = part[j * line.own + k]
             elif change == ADD:
                 target[k] = <element>(target[k] + part[j * line.own + k])
+            elif change == SUBTRACT:
+                target[k] = <element>(target[k] - part[j * line.own + k])
             elif part[j * line.own + k]:
                 target[k] = 1
 
 
 cdef void run_line_of(int dtype, char* whole, char* part, const Line* line, Change change) noexcept nogil:
     cdef int width = cg_itemsize[dtype]
-    if change == ADD and dtype == CG_FLOAT64:
+    cdef bint computes = change == ADD or change == SUBTRACT
+    if computes and dtype == CG_FLOAT64:
         run_line[double](<double*>whole, <double*>part, line, change)
-    elif change == ADD and dtype == CG_FLOAT32:
+    elif computes and dtype == CG_FLOAT32:
         run_line[float](<float*>whole, <float*>part, line, change)
     elif width == 8:
         run_line[int64_t](<int64_t*>whole, <int64_t*>part, line, change)
@@ -200,15 +204,18 @@ cdef int change_checked(TensorImpl whole, int dim, TensorImpl index, TensorImpl 
     return 0
 
 
-def elements_at(TensorImpl input not None, int dim, TensorImpl index not None):
+def elements_at(TensorImpl input not None, int dim, TensorImpl index not None, bint keepdim=False):
     """Return the elements at places along a dim, each at its own place in the other dims; RuntimeError for a place outside.
 
-    An index without the dim has one place along it.
+    An index without the dim has one place along it; the result has the dim if it is kept.
     """
-    cdef TensorImpl result = empty(input.dtype_nr, index.ndim, index.sizes)
     cdef int ndim = input.ndim
+    cdef TensorImpl places = with_dim(index, dim, ndim), result
+    if keepdim:
+        index = places
+    result = empty(input.dtype_nr, index.ndim, index.sizes)
     if result.count:
-        change_checked(vector_of(input), dim, with_dim(index, dim, ndim), with_dim(result, dim, ndim), TAKE)
+        change_checked(vector_of(input), dim, places, with_dim(result, dim, ndim), TAKE)
     return result
 
 
@@ -223,13 +230,23 @@ def spread_at(TensorImpl input not None, int dim, TensorImpl index not None, siz
     return stored(result, input.dtype_nr)
 
 
-def changed_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, bint adds):
-    """Put, or add, elements of a tensor into another at places along a dim; RuntimeError for one outside."""
+cdef Change change_named(str name, int dtype) except *:
+    """Return how elements of a dtype change, by a word."""
+    if name == "put":
+        return PUT
+    if name == "subtract":
+        return SUBTRACT
+    if name != "add":
+        raise ValueError(f"elements are put, added or subtracted: no change is named {name!r}")
+    return EITHER if dtype == CG_BOOL else ADD
+
+
+def changed_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, str change not None):
+    """"put" elements of a part at places along a dim of a tensor, or "add" or "subtract" them there; RuntimeError for a place outside."""
     cdef int ndim = whole.ndim
     if index.count:
         part = part if part.dtype_nr == whole.dtype_nr else dense(part, whole.dtype_nr)
-        change_checked(vector_of(whole), dim, with_dim(index, dim, ndim), with_dim(part, dim, ndim),
-                       PUT if not adds else EITHER if whole.dtype_nr == CG_BOOL else ADD)
+        change_checked(vector_of(whole), dim, with_dim(index, dim, ndim), with_dim(part, dim, ndim), change_named(change, whole.dtype_nr))
 
 
 def names_elements(TensorImpl input not None, int dim, TensorImpl index not None, TensorImpl source=None):
@@ -323,8 +340,8 @@ def slices_at(TensorImpl input not None, int dim, TensorImpl index not None):
     return result
 
 
-def changed_slices_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, bint adds):
-    """Put, or add, slices of a tensor into another at places along a dim; RuntimeError for one outside."""
+def changed_slices_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, str change not None):
+    """Change slices of a tensor at places along a dim by the slices of a part, as `changed_at` changes elements."""
     cdef TensorImpl places, target
     cdef int d
     whole, part = vector_of(whole), vector_of(part)
@@ -336,7 +353,7 @@ def changed_slices_at(TensorImpl whole not None, int dim, TensorImpl index not N
     places = checked_places(index, dim, whole.sizes[dim])
     if part.count:
         target = dense(whole, whole.dtype_nr)
-        change_slices(target, dim, places, dense(part, whole.dtype_nr), PUT if not adds else EITHER if whole.dtype_nr == CG_BOOL else ADD)
+        change_slices(target, dim, places, dense(part, whole.dtype_nr), change_named(change, whole.dtype_nr))
         if target is not whole:
             copy_into(whole, target)
 

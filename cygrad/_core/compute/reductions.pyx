@@ -1,6 +1,8 @@
 # cython: cdivision=True
 """Reductions, scans and the places of extrema: from arguments to the driver and the graph."""
 cimport cython
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cython cimport floating
 from libc.math cimport isnan
 from libc.stdint cimport intptr_t
@@ -11,7 +13,7 @@ from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add
                                           run_decision, run_launch)
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, new_tensor, shallow_copy, stand_alone, value_address
-from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
+from cygrad._core.memory.sizes cimport dim_bits, integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, is_dense, may_cast,
                                              refused, tensor_of_operand, write_out)
@@ -27,6 +29,15 @@ from cygrad.ops import REDUCTIONS
 from cygrad.ops.dtypes import DTYPES
 
 
+cdef enum Param:
+    SHAPE       # of the input
+    DIM         # the dims, or None
+    COUNT       # of the elements that are reduced to one
+    PARAMS
+
+PARAM_NAMES = ("shape", "dim", "count")
+
+
 @cython.final
 cdef class ReductionOp:
     """A reduction of the table, ready to be called."""
@@ -34,6 +45,8 @@ cdef class ReductionOp:
     cdef readonly object row
     cdef const cg_reduction* kernel
     cdef RuleOp rule
+    cdef Param params[PARAMS]   # of the rule, in its order
+    cdef int param_count
     cdef object decide_nan      # computes a result that came out as NaN in another way
     cdef bint is_sum            # of the elements themselves
     cdef bint takes_dim, takes_count, needs_elements, accumulates, truth, reads_nan
@@ -43,7 +56,11 @@ cdef class ReductionOp:
         self.is_sum = row.name == "sum"
         self.needs_elements, self.decide_nan = not row.empty, row.nan
         self.accumulates, self.truth, self.reads_nan = row.result == "widest", row.result == "truth", "isnan" in row.step
-        self.rule = None if row.gradient is None else declare_rule(row.name, dinput=row.gradient)
+        if row.gradient is not None:
+            self.rule = declare_rule(row.name, dinput=row.gradient)
+            self.param_count = <int>len(self.rule.params)
+            for k, name in enumerate(self.rule.params):
+                self.params[k] = PARAM_NAMES.index(name)
 
     def __repr__(self):
         return f"<cygrad reduction {self.name}>"
@@ -54,24 +71,23 @@ ops = {name: ReductionOp(row) for name, row in REDUCTIONS.items()}
 
 cdef int fill_mask(tuple dims, int ndim, char* mask) except -1:
     """Mark the dims to reduce: None means all of them."""
+    cdef unsigned long long bits = dim_bits(dims, ndim)
     cdef int d
-    if dims is None:
-        memset(mask, 1, ndim)
-        return 0
-    for d in range(max(ndim, 1)):
-        mask[d] = False
-    for item in dims:
-        d = wrap_dim(item, ndim)
-        if mask[d]:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-        mask[d] = ndim > 0
+    for d in range(ndim):
+        mask[d] = bits >> d & 1
     return 0
 
 
-cdef tuple reduction_params(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
-    """Collect the parameters that the rule of a reduction names."""
-    cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count, "dim": dims}
-    return tuple([known[name] for name in rule.params])
+cdef tuple reduction_params(ReductionOp op, TensorImpl x, tuple dims, intptr_t count):
+    """Return the parameters that the rule of a reduction names."""
+    cdef tuple params = PyTuple_New(op.param_count)
+    cdef object param
+    cdef int k
+    for k in range(op.param_count):
+        param = sizes_tuple(x.ndim, x.sizes) if op.params[k] == SHAPE else count if op.params[k] == COUNT else dims
+        Py_INCREF(param)
+        PyTuple_SET_ITEM(params, k, param)
+    return params
 
 
 cdef struct Elements:
@@ -285,7 +301,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         if op.decide_nan is not None and holds_nan(result):
             result = op.decide_nan((<object>x).detach(), result, None, False)
         if op.rule is not None and needs_node(x, None):
-            record(op.rule, x, None, result, reduction_params(op.rule, x, (dim,) if single else dims, x.count))
+            record(op.rule, x, None, result, reduction_params(op, x, (dim,) if single else dims, x.count))
         return result
     if single:
         memset(mask, 0, x.ndim)
@@ -320,7 +336,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if out is not None:
         return write_out(out, result, recorded)
     if recorded:
-        record(op.rule, x, None, result, reduction_params(op.rule, x, (dim,) if single else dims, count))
+        record(op.rule, x, None, result, reduction_params(op, x, (dim,) if single else dims, count))
     return result
 
 

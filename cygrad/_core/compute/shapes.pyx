@@ -8,7 +8,8 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, view_of
-from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, read_dims, sizes_argument, sizes_tuple, wrap_dim
+from cygrad._core.memory.sizes cimport (checked_numel, dim_bits, integer, parse_sizes, read_dims, sizes_argument, sizes_tuple,
+                                        wrap_dim)
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.compute.copies import contiguous
@@ -140,10 +141,9 @@ def squeeze(TensorImpl input not None, dim=None):
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef int d, ndim = 0
-    cdef tuple dims = read_dims(dim)
-    cdef set chosen = None if dims is None else {wrap_dim(item, input.ndim) for item in dims}
+    cdef unsigned long long dims = dim_bits(read_dims(dim), input.ndim)
     for d in range(input.ndim):
-        if input.sizes[d] != 1 or chosen is not None and d not in chosen:
+        if input.sizes[d] != 1 or not dims >> d & 1:
             sizes[ndim], strides[ndim] = input.sizes[d], input.strides[d]
             ndim += 1
     return shape_view(input, ndim, sizes, strides, "squeeze")

@@ -15,6 +15,7 @@ cdef int sizes_argument(tuple arguments, dict keywords, str name, intptr_t* size
 
 # ----- Arithmetic: runs none -----
 cdef int wrap_dim(intptr_t dim, int ndim) except -1
+cdef unsigned long long dim_bits(tuple dims, int ndim) except? 0
 cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1
 cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) except -1
 cdef intptr_t bytes_needed(int ndim, const intptr_t* sizes, const intptr_t* strides, intptr_t offset, intptr_t itemsize) except -1

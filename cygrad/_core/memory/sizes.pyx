@@ -142,11 +142,7 @@ def normalized_dims(dim, int ndim):
 def distinct_dims(dims, int ndim):
     """Return dims as numbers from 0 on; RuntimeError if one is given twice."""
     cdef tuple normalized = tuple([wrap_dim(integer(dim, "dim"), ndim) for dim in dims])
-    cdef unsigned long long seen = 0
-    for dim in normalized:
-        if seen >> <int>dim & 1:
-            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
-        seen |= 1ULL << <int>dim
+    dim_bits(normalized, ndim)
     return normalized
 
 
@@ -157,6 +153,19 @@ cdef int wrap_dim(intptr_t dim, int ndim) except -1:
     if dim < -limit or dim >= limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return <int>(dim + limit if dim < 0 else dim)
+
+
+cdef unsigned long long dim_bits(tuple dims, int ndim) except? 0:
+    """Return a bit for each of some dims, for all of them where they are None; RuntimeError if one is given twice."""
+    cdef unsigned long long bits = 0, bit
+    if dims is None:
+        return ~bits
+    for dim in dims:
+        bit = 1ULL << wrap_dim(dim, ndim)
+        if bits & bit:
+            raise RuntimeError(f"dim {wrap_dim(dim, ndim)} appears multiple times in the list of dims")
+        bits |= bit
+    return bits
 
 
 cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1:

@@ -13,6 +13,7 @@ import os
 from cygrad._kernels.system.journal import note
 
 cdef enum:
+    NO_STRIDE = -1
     SCRATCH = (BLOCK + LONGEST_PERIOD) * CG_LARGEST + PADDING     # bytes of an operand's block
 
 cdef extern from "drivers/tables.h" nogil:
@@ -155,6 +156,42 @@ cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand
             cg_stream_end()
 
 
+cdef inline intptr_t stride_of(const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
+    """Return the bytes from an element to the next of a row-major operand, 0 of one number in every place, NO_STRIDE of any other."""
+    cdef intptr_t size = cg_itemsize[operand.dtype], expected = size
+    cdef bint dense = True, number = True
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if shape[d] != 1:
+            dense = dense and operand.strides[d] == expected
+            number = number and operand.strides[d] == 0
+            expected *= shape[d]
+    return size if dense else 0 if number else NO_STRIDE
+
+
+cdef bint run_at_once(const cg_kernel* kernel, int dtype, int count, const Operand* operands, int ndim, const intptr_t* shape,
+                      intptr_t total, const void* params, bint fresh) noexcept nogil:
+    """Run a kernel by one call of its loop; False where an operand does not lie so that the loop takes it."""
+    cdef char* pointers[MAX_OPERANDS]
+    cdef intptr_t strides[MAX_OPERANDS]
+    cdef int sizes[MAX_OPERANDS]
+    cdef int k, output = count - 1, numbers = 0
+    cdef bint overrun = fresh
+    for k in range(count):
+        pointers[k], sizes[k], strides[k] = operands[k].data, cg_itemsize[operands[k].dtype], stride_of(&operands[k], ndim, shape)
+        if operands[k].dtype != operands[k].loop_dtype or strides[k] == NO_STRIDE:
+            return False
+        if strides[k] == 0:
+            numbers += 1
+            if k == output or not takes_numbers(kernel, dtype, output, numbers):
+                return False
+        elif k != output:
+            overrun = overrun and operands[k].padded
+    call(kernel.blocked[dtype], kernel.loops[dtype], count, pointers, strides, sizes, block_bytes(dtype) // cg_itemsize[dtype], total,
+         params, overrun)
+    return True
+
+
 cdef void run_elementwise_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
                                const void* params, bint fresh, bint stream) noexcept nogil:
     cdef intptr_t merged[MAX_DIMS]
@@ -162,7 +199,8 @@ cdef void run_elementwise_part(const cg_kernel* kernel, int dtype, int count, Op
     cdef int d
     for d in range(ndim):
         total *= shape[d]
-    if total:
+    # A part is small, and most of its operands are dense.
+    if total and (stream or not run_at_once(kernel, dtype, count, operands, ndim, shape, total, params, fresh)):
         ndim = merge(count, operands, ndim, shape, merged)
         run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)
 

@@ -105,9 +105,8 @@ cdef bint run_passes(const Program* program, char* memory) noexcept nogil:
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef const Step* step
-    cdef int result = output_of(&program.steps[program.step_count - 1]), itemsize = cg_itemsize[program.slots[result].dtype]
     cdef intptr_t length, count, i
-    cdef int k, j
+    cdef int k, j, slot, itemsize
     find_rows(program, &length, &count)
     for i in range(count):
         begin_row(program, length, i, memory, &row)
@@ -120,5 +119,9 @@ cdef bint run_passes(const Program* program, char* memory) noexcept nogil:
                 for j in range(step.inputs + 1):
                     pointers[j], strides[j] = row.slots[step.slots[j]].data, cg_itemsize[row.slots[step.slots[j]].dtype]
                 step.kernel.loops[step.dtype](pointers, strides, 1, step.params)
-        memcpy(program.slots[result].data + i * itemsize, row.slots[result].data, itemsize)
+        for k in range(program.step_count):
+            slot = output_of(&program.steps[k])
+            itemsize = cg_itemsize[program.slots[slot].dtype]
+            if program.slots[slot].data is not NULL:
+                memcpy(program.slots[slot].data + i * itemsize, row.slots[slot].data, itemsize)
     return True

@@ -2,7 +2,7 @@
 
     @operator(dv=undifferentiable("jv: v"), dinput=lambda g, v, input: ..., tangent=along_elements, batch=by_elements, method=False)
     def special_jv(v: Operand, input: Operand, *, out: Tensor | None = None) -> Tensor:
-        return of_numbers(special_jv, (v, input), by_scipy("jv"), out)
+        return of_numbers(special_jv, (v, input), by_scipy(special_jv, "jv"), out)
 
 Operands are tensors or numbers, which broadcast; integers are taken as floats. A result is rounded once, to the dtype of its operands.
 """
@@ -20,6 +20,7 @@ from cygrad._core.operands.arrays import from_array, to_array
 from cygrad._kernels.drivers.stepped import stepped
 from cygrad.data.creation import as_tensor
 from cygrad.data.limits import promote_types, result_type
+from cygrad.operators import public_name
 from cygrad.operators._language.arguments import check_kinds, delivered
 from cygrad.operators._language.batches import left, named_arguments
 from cygrad.operators._language.declaration import recorded
@@ -80,12 +81,13 @@ def _scipy_special() -> Any:
     return scipy.special
 
 
-def by_scipy(name: str) -> Compute:
-    """Return a ufunc of `scipy.special`."""
+def by_scipy(operator: Any, name: str) -> Compute:
+    """Return the ufunc of `scipy.special` that computes an operator."""
     try:
         ufunc: Compute = getattr(_scipy_special(), name)
     except ImportError as error:
-        raise ImportError(f'this function is computed by scipy.special.{name}, which needs SciPy: pip install "cygrad[special]"') from error
+        raise ImportError(f"{public_name(operator.name)}() is computed by scipy.special.{name}, which needs SciPy: "
+                          'pip install "cygrad[special]"') from error
     return ufunc
 
 

@@ -6,7 +6,7 @@
 
 A formula is tensor algebra: operators of rows of the tables, and reductions over its `dim` that keep the dims. Its first reading is the
 function itself, which is recorded, and which tangents and examples of vmap see. The second is a list of steps, read by calling it
-with symbols; it serves calls that are not recorded. Both give the same bits.
+with symbols; it serves calls that are not recorded. Both give the same bits. A formula may return several tensors.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class Reading:
             (k, None, None, kind == 1) for k, kind in enumerate(kinds)]
         self.steps: list[Step] = []
         self.numbers = {k for k, kind in enumerate(kinds) if kind == 2}
-        self.result = formula(*(Symbol(self, k) for k in range(len(kinds))), DIM).value
+        results = formula(*(Symbol(self, k) for k in range(len(kinds))), DIM)
+        self.results = tuple(result.value for result in (results if isinstance(results, tuple) else (results,)))
 
     def new(self, dtype: str | None, reduced: bool, number: float | None = None) -> int:
         self.values.append((None, number, dtype, reduced))
@@ -105,7 +106,7 @@ class Reading:
     def are_joined(self, before: Step, step: Step) -> bool:
         """Say whether there is a loop of a step and of the one before, whose result nothing else reads: a map of a difference from a
         reduced value, or a reduction of products."""
-        if [value for each in self.steps for value in each.inputs].count(before.output) != 1:
+        if [value for each in self.steps for value in each.inputs].count(before.output) != 1 or before.output in self.results:
             return False
         reduced = [self.values[value][3] for value in before.inputs]
         if step.reduces:
@@ -115,16 +116,15 @@ class Reading:
                 and step.inputs[row.operands.index(row.shifted)] == before.output)
 
     def compiled(self) -> composed.Steps:
-        """Give values slots; a step writes over an input that nothing reads later, and slots are used again, but for the result's,
-        which is written once."""
-        last = {value: k for k, step in enumerate(self.steps) for value in step.inputs}
-        last[self.result] = len(self.steps)
+        """Give values slots; a step writes over an input that nothing reads later, and slots are used again, but results have slots
+        of their own, which are written once."""
+        last = {value: k for k, step in enumerate(self.steps) for value in step.inputs} | dict.fromkeys(self.results, len(self.steps))
         slots: list[tuple[int | None, float | None, str | None, bool]] = []
         place: dict[int, int] = {}
         free: list[int] = []
 
         def slot_for(value: int) -> int:
-            for slot in free if value != self.result else ():
+            for slot in free if value not in self.results else ():
                 if slots[slot][2:] == self.values[value][2:]:
                     free.remove(slot)
                     return slot
@@ -145,18 +145,22 @@ class Reading:
                 free += ended
             joined = k > 0 and self.are_joined(self.steps[k - 1], step)
             steps.append((step.name, step.reduces, joined, step.dtype, step.masks, [place[value] for value in (*step.inputs, step.output)]))
-        return composed.Steps(slots, steps, place[self.result])
+        return composed.Steps(slots, steps, tuple(place[value] for value in self.results))
 
 
-def tiled(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a formula that is computed tile by tile unless it is recorded. Its last parameter is the dims that it reduces.
+def tiled(formula: Callable[..., Any]) -> composed.Tiled:
+    """Return a formula that is computed tile by tile unless it is recorded; its `values` never are. Its last parameter is the dims that
+    it reduces.
 
     Tiles hold 16-bit numbers in float32 and round the result. Step by step, and in rows too long for a tile, the arguments are converted
     instead: rounded to 16 bits, a sum of 70,000 ones would be inf.
     """
     def step_by_step(*arguments: Any) -> Any:
         wide = widened(arguments)
-        return formula(*arguments) if wide is None else by_tiles(*wide.arguments).to(wide.dtype)
+        if wide is None:
+            return formula(*arguments)
+        results = by_tiles(*wide.arguments)
+        return tuple(result.to(wide.dtype) for result in results) if isinstance(results, tuple) else results.to(wide.dtype)
 
     by_tiles = composed.tiled(formula, step_by_step, lambda formula, kinds: Reading(formula, kinds).compiled())
     return by_tiles

@@ -103,6 +103,8 @@ FUNCTIONS: dict[str, str] = {
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian searchsorted bucketize isin unique unique_consecutive",
+    "cygrad.operators.sparse_tensors":
+        "indices_copy values_copy crow_indices_copy col_indices_copy ccol_indices_copy row_indices_copy",
     "cygrad.operators.special_functions":
         "polygamma polygamma_ mvlgamma mvlgamma_",
     "cygrad.operators.spectra":

@@ -28,15 +28,39 @@ if TYPE_CHECKING:
 _cholesky = our_loop("cholesky")
 
 
-def _cholesky_gradient(g: Tensor, y: Tensor, upper: bool) -> Tensor:
+_BLOCK = 64     # columns of a block of the gradient; of three blocks and more it takes half of the time and less
+
+
+def _by_whole_matrix(g: Tensor, L: Tensor) -> Tensor:
     """Return L^-H S L^-1, where S is half of tril(L^H g) and half of the adjoint of its part below the diagonal.
 
     Source: I. Murray, Differentiation of the Cholesky decomposition, 2016, eq. 10. It is Hermitian for real diagonals of g, as torch's.
     """
-    adjoint = y if upper else y.mH
-    inner = (adjoint @ (g.mH if upper else g)).tril()
-    half = linalg_solve_triangular(adjoint, 0.5 * (inner + inner.tril(-1).mH), upper=True)
-    return linalg_solve_triangular(adjoint, half.mH, upper=True).mH
+    inner = (L.mH @ g).tril()
+    half = linalg_solve_triangular(L.mH, 0.5 * (inner + inner.tril(-1).mH), upper=True)
+    return linalg_solve_triangular(L.mH, half.mH, upper=True).mH
+
+
+def _cholesky_gradient(g: Tensor, y: Tensor, upper: bool) -> Tensor:
+    """Return the gradient by blocks of columns, the last one first, where there are several: a sixth of the operations.
+
+    Source: I. Murray, Differentiation of the Cholesky decomposition, 2016, chol_blocked_rev.
+    """
+    g, L = (g.mH, y.mH) if upper else (g, y)
+    size = L.shape[-1]
+    if size < 3 * _BLOCK or L.is_complex():
+        return _by_whole_matrix(g, L)
+    below, columns = g[..., size:, :], []       # the gradient of the rows below those that are left, and the columns that are done
+    for stop in range(size, 0, -_BLOCK):
+        start = max(0, stop - _BLOCK)
+        rows, block = L[..., start:stop, :start], L[..., start:stop, start:stop]
+        done = linalg_solve_triangular(block, below[..., start:], upper=False, left=False)
+        whole = _by_whole_matrix(g[..., start:stop, start:stop] - done.mH @ L[..., stop:, start:stop], block)
+        columns.append(joining.cat((g.new_zeros(*g.shape[:-2], start, stop - start), 0.5 * whole, 0.5 * done), -2))
+        beside = g[..., start:stop, :start] - done.mH @ L[..., stop:, :start] - 2 * whole @ rows
+        below = joining.cat((beside, below[..., :start] - done @ rows), -2)
+    half = joining.cat(columns[::-1], -1)
+    return half + half.mH
 
 
 def _factored(operator: Any, A: Tensor, upper: bool, checks: bool) -> tuple[Tensor, Tensor]:

@@ -131,3 +131,36 @@ def test_bits_depend_on_neither_threads_nor_columns_nor_places(function):
         assert cg.equal(compute(moved, b[:, 3:5]), expected[:, 3:5])
     elif function != "cholesky":
         assert cg.equal(compute(moved, b), expected)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("batch", [(), (2,)], ids=str)
+def test_the_gradient_of_a_large_factor_by_blocks(batch, upper):
+    """Of three blocks, the last one smaller: along directions, and again, as the whole formula has it for small matrices."""
+    rng, size = np.random.default_rng(0), 200
+    half, weight, direction = (cg.tensor(rng.standard_normal((*batch, size, size))) for _ in range(3))
+    matrix = (half @ half.mT + size * cg.eye(size, dtype=cg.float64)).requires_grad_()
+    direction = direction + direction.mT
+
+    def value(matrix):
+        return (cg.linalg.cholesky(matrix, upper=upper) * weight).sum()
+
+    gradient, = cg.autograd.grad(value(matrix), matrix, create_graph=True)
+    assert np.array_equal(gradient.detach(), gradient.detach().mT)
+    slope, = cg.func.jvp(value, (matrix.detach(),), (direction,))[1:]
+    np.testing.assert_allclose((gradient * direction).sum().item(), slope.item(), rtol=1e-10)
+    along, = cg.autograd.grad((gradient * direction).sum(), matrix)
+    step = 1e-4
+    ahead, behind = (cg.autograd.grad(value(moved), moved)[0] for moved in
+                     ((matrix.detach() + sign * step * direction).requires_grad_() for sign in (1, -1)))
+    np.testing.assert_allclose(along, (ahead - behind) / (2 * step), rtol=0, atol=1e-6 * along.abs().max().item())
+
+
+def test_a_batch_of_gradients_of_a_large_factor():
+    size = 200
+    matrix = (cg.rand(size, size, dtype=cg.float64) + size * cg.eye(size, dtype=cg.float64))
+    matrix = (matrix + matrix.mT).requires_grad_()
+    factor, weights = cg.linalg.cholesky(matrix), cg.rand(3, size, size, dtype=cg.float64)
+    many, = cg.autograd.grad(factor, matrix, weights, is_grads_batched=True, retain_graph=True)
+    for one, weight in zip(many, weights, strict=True):
+        np.testing.assert_allclose(one, cg.autograd.grad(factor, matrix, weight, retain_graph=True)[0], rtol=1e-12, atol=1e-15)

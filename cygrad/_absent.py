@@ -45,8 +45,12 @@ TOPICS = (
           "cygrad.save and cygrad.load store tensors and plain data"),
 )
 
-# Names of JAX, of HIPS autograd and of functorch, and names that torch itself has moved: the names here, or a sentence.
+# Names of JAX, of HIPS autograd and of functorch, and names that torch has moved or does not document: the names here, or a sentence.
 ELSEWHERE = {
+    "dropout_": "cygrad.nn.functional.dropout takes inplace=True",
+    "alpha_dropout_": "cygrad.nn.functional.alpha_dropout takes inplace=True",
+    "feature_alpha_dropout_": "cygrad.nn.functional.feature_alpha_dropout takes inplace=True",
+    "feature_dropout": "cygrad.nn.functional.dropout2d", "feature_dropout_": "cygrad.nn.functional.dropout2d takes inplace=True",
     "grad": "cygrad.func.grad", "value_and_grad": "cygrad.func.grad_and_value", "grad_and_value": "cygrad.func.grad_and_value",
     "hessian": "cygrad.func.hessian", "jacobian": "cygrad.autograd.functional.jacobian", "jacrev": "cygrad.func.jacrev",
     "jacfwd": "cygrad.func.jacfwd", "jvp": "cygrad.func.jvp", "vjp": "cygrad.func.vjp", "linearize": "cygrad.func.linearize",

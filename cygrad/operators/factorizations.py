@@ -50,15 +50,15 @@ def _cholesky_gradient(g: Tensor, y: Tensor, upper: bool) -> Tensor:
     size = L.shape[-1]
     if size < 3 * _BLOCK or L.is_complex():
         return _by_whole_matrix(g, L)
-    below, columns = g[..., size:, :], []       # the gradient of the rows below those that are left, and the columns that are done
+    below, columns = g[..., size:, :], []       # the gradient of the rows below a block, so far; columns of the result
     for stop in range(size, 0, -_BLOCK):
         start = max(0, stop - _BLOCK)
         rows, block = L[..., start:stop, :start], L[..., start:stop, start:stop]
-        done = linalg_solve_triangular(block, below[..., start:], upper=False, left=False)
-        whole = _by_whole_matrix(g[..., start:stop, start:stop] - done.mH @ L[..., stop:, start:stop], block)
-        columns.append(joining.cat((g.new_zeros(*g.shape[:-2], start, stop - start), 0.5 * whole, 0.5 * done), -2))
-        beside = g[..., start:stop, :start] - done.mH @ L[..., stop:, :start] - 2 * whole @ rows
-        below = joining.cat((beside, below[..., :start] - done @ rows), -2)
+        rest = linalg_solve_triangular(block, below[..., start:], upper=False, left=False)
+        whole = _by_whole_matrix(g[..., start:stop, start:stop] - rest.mH @ L[..., stop:, start:stop], block)
+        columns.append(joining.cat((g.new_zeros(*g.shape[:-2], start, stop - start), 0.5 * whole, 0.5 * rest), -2))
+        beside = g[..., start:stop, :start] - rest.mH @ L[..., stop:, :start] - 2 * whole @ rows
+        below = joining.cat((beside, below[..., :start] - rest @ rows), -2)
     half = joining.cat(columns[::-1], -1)
     return half + half.mH
 

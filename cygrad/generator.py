@@ -106,14 +106,6 @@ class Generator:
         self._seed, self._stream = seed, stream
         return self
 
-    def position(self) -> tuple[int, Any]:
-        """Return the seed, and how far the stream is: the numbers from there on are the same again after `go_to`."""
-        return self._seed, self._stream.bit_generator.state
-
-    def go_to(self, position: tuple[int, Any]) -> None:
-        """Continue from a position of this generator."""
-        self._seed, self._stream.bit_generator.state = position
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Generator, (), self.get_state()
 
@@ -123,6 +115,16 @@ class Generator:
 
     def __setstate__(self, state: Tensor) -> None:
         self.set_state(state)
+
+
+def position_of(generator: Generator) -> tuple[int, Any]:
+    """Return the seed, and how far the stream is: the numbers from there on are the same again after `go_to`."""
+    return generator._seed, generator._stream.bit_generator.state
+
+
+def go_to(generator: Generator, position: tuple[int, Any]) -> None:
+    """Have a generator continue from a position of its own."""
+    generator._seed, generator._stream.bit_generator.state = position
 
 
 _default: dict[str, Generator] = {}

@@ -20,7 +20,7 @@ from cygrad._core.graph.tensor import count_of_changes
 from cygrad._progress import bar, counted
 from cygrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from cygrad.checkpoint.reentrant import draw_again, replayed_random_numbers
-from cygrad.generator import default_generator
+from cygrad.generator import default_generator, position_of
 from cygrad.tensor import Tensor
 
 State = Tensor | tuple[Tensor, ...]
@@ -47,7 +47,7 @@ class _Snapshot:
     def __init__(self, number: int, state: tuple[Tensor, ...], preserve_rng_state: bool) -> None:
         self.number, self.state = number, tuple(tensor.detach() for tensor in state)
         self.versions = [*map(count_of_changes, state)]
-        self.position = default_generator().position() if preserve_rng_state else None
+        self.position = position_of(default_generator()) if preserve_rng_state else None
 
 
 class _Loop:
@@ -200,7 +200,7 @@ class CheckpointLoop(Function):
         if not loop.running.acquire(blocking=False):
             raise RuntimeError("checkpoint_loop: a backward of this loop is running in another thread, or around this one")
         try:
-            with replayed_random_numbers(default_generator().position() if loop.preserve_rng_state else None):
+            with replayed_random_numbers(position_of(default_generator()) if loop.preserve_rng_state else None):
                 return None, None, *loop.reverse(grads)
         finally:
             loop.running.release()

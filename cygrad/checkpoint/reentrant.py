@@ -10,7 +10,7 @@ from typing import Any
 from cygrad._core.engine.backward import current_run
 from cygrad._core.memory.looks import look
 from cygrad.autograd import Function, backward, enable_grad, no_grad
-from cygrad.generator import default_generator
+from cygrad.generator import default_generator, go_to, position_of
 from cygrad.tensor import Tensor
 
 
@@ -30,9 +30,9 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def draw_again(position: tuple[int, Any]) -> None:
     """Continue the global generator from a position where it was before; captured functions cannot."""
     generator = default_generator()
-    if generator.position() != position:
+    if position_of(generator) != position:
         look("random numbers are drawn again")
-        generator.go_to(position)
+        go_to(generator, position)
 
 
 @contextlib.contextmanager
@@ -45,14 +45,14 @@ def replayed_random_numbers(position: Any) -> Iterator[None]:
         yield
         return
     generator = default_generator()
-    present = generator.position()
-    generator.go_to(position)
+    present = position_of(generator)
+    go_to(generator, position)
     try:
         yield
     finally:
-        if generator.position() != position:
+        if position_of(generator) != position:
             look("random numbers are drawn again")
-        generator.go_to(present)
+        go_to(generator, present)
 
 
 class CheckpointFunction(Function):
@@ -63,7 +63,7 @@ class CheckpointFunction(Function):
         """Run the region."""
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.position = default_generator().position() if preserve_rng_state else None
+        ctx.position = position_of(default_generator()) if preserve_rng_state else None
         ctx.inputs = [None if isinstance(value, Tensor) else value for value in args]
         ctx.save_for_backward(*(value if isinstance(value, Tensor) else None for value in args))
         with no_grad():

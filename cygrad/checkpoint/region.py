@@ -23,7 +23,7 @@ from cygrad._core.graph.saved import SavedTensor, save_for
 from cygrad.autograd import enable_grad, is_grad_enabled
 from cygrad.autograd.saved_tensors import saved_tensors_hooks
 from cygrad.checkpoint.reentrant import CheckpointFunction, replayed_random_numbers
-from cygrad.generator import default_generator
+from cygrad.generator import default_generator, position_of
 from cygrad.tensor import Tensor
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
@@ -232,7 +232,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     forward_context, recompute_context = context_fn()
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    position = default_generator().position() if preserve_rng_state else None
+    position = position_of(default_generator()) if preserve_rng_state else None
 
     def recompute(*arguments: Any) -> None:
         with replayed_random_numbers(position), recompute_context:

@@ -11,7 +11,8 @@ SIZE, ARRAYS, PROGRAMS = 24 * 127 + 5, 5, 150
 ENDS = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324])
 NUMBERS = (1.0, -1.0, 2.0, 0.1, -0.3, 0.0, -0.0, 1e200, float("inf"))
 STEPS = [lambda a, b, number: a + b, lambda a, b, number: a - b, lambda a, b, number: b - a, lambda a, b, number: -a,
-         lambda a, b, number: a * number, lambda a, b, number: cg.add(b, a, alpha=number)]
+         lambda a, b, number: a * number, lambda a, b, number: cg.add(b, a, alpha=number), lambda a, b, number: cg.sub(a, b, alpha=number),
+         lambda a, b, number: number - a, lambda a, b, number: a - number, lambda a, b, number: a.square(), lambda a, b, number: a * b]
 
 
 @pytest.fixture
@@ -21,9 +22,9 @@ def grouped():
     group_from(before)
 
 
-def arrays(seed, dtype):
+def arrays(seed, dtype, size=SIZE):
     rng = np.random.default_rng(seed)
-    values = np.where(rng.random((ARRAYS, SIZE)) < 0.1, rng.choice(ENDS, (ARRAYS, SIZE)), rng.integers(-3, 4, (ARRAYS, SIZE)) / 2)
+    values = np.where(rng.random((ARRAYS, size)) < 0.1, rng.choice(ENDS, (ARRAYS, size)), rng.integers(-3, 4, (ARRAYS, size)) / 2)
     with np.errstate(over="ignore"):
         return [cg.tensor(row.astype(dtype)) for row in values]
 
@@ -32,7 +33,7 @@ def random_sum(seed):
     """Return a function of arrays that adds, subtracts and scales its values, and gives back the last two."""
     rng = np.random.default_rng(seed)
     steps = [(rng.integers(len(STEPS)), rng.integers(ARRAYS), rng.integers(1, 4), float(rng.choice(NUMBERS)))
-             for _ in range(rng.integers(2, 12))]
+              for _ in range(rng.integers(2, 12))]
 
     def value(*values):
         values = list(values)
@@ -56,12 +57,14 @@ def check(function, values, computed):
 
 @pytest.mark.usefixtures("grouped")
 @pytest.mark.cases("dtype", ["float64", "float32"])
-def test_compiled_sums_have_the_bits_of_their_steps(dtype):
+@pytest.mark.cases("size", [SIZE, 1, 3])
+def test_compiled_sums_have_the_bits_of_their_steps(dtype, size):
+    """Of one double, operations have no loop."""
     for seed in range(PROGRAMS):
         function = random_sum(seed)
         compiled = cg.compile(function)
         for k in range(3):
-            values = arrays(seed + k, dtype)
+            values = arrays(seed + k, dtype, size)
             check(function, values, compiled(*values))
 
 

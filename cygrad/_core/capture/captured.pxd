@@ -65,7 +65,7 @@ cdef class Captured:
     cdef int link_note(self, Py_ssize_t k, dict shared, list bases) except -1
     cdef void begin_kernel(self, Py_ssize_t k, kernel_function run, void* arguments, size_t argument_bytes) noexcept
     cdef int add_address(self, Py_ssize_t k, int slot, intptr_t offset, list bases) except -1
-    cdef bint link_loop(self, Note* note, LinkedStep* step, list bases) except -1
+    cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1
     cdef int lay_out(self, Call call, list bases) except -1
     cdef int find_writes(self, Part part, list bases) except -1
     cdef int find_shared(self, list used) except -1

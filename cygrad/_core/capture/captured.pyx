@@ -11,9 +11,10 @@ from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, O
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
+from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (KERNEL, LOOP, MEMBER, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, run_loop)
+from cygrad._kernels.programs.linked cimport KERNEL, MEMBER, MOVE, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, Loop, kind_of_loop, run_loop
 
 cdef enum:
     LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
@@ -371,8 +372,10 @@ cdef class Captured:
         cdef int j
         if note.steady:
             share_arguments(note, shared)
-        if note.run is run_loop and self.link_loop(note, step, bases):
+        if note.run is run_loop and self.link_places(note, step, kind_of_loop(<const Loop*>note.arguments), bases):
             step.content = note.arguments
+            return 0
+        if note.run is run_move and move_bytes(note.arguments) == sizeof(double) and self.link_places(note, step, MOVE, bases):
             return 0
         self.begin_kernel(k, note.run, note.arguments, 0 if note.steady else note.argument_bytes)
         self.kernels[k].outcome = note.outcome
@@ -381,8 +384,8 @@ cdef class Captured:
             self.add_address(k, note.places[j].slot, note.places[j].offset, bases)
         return 0
 
-    cdef bint link_loop(self, Note* note, LinkedStep* step, list bases) except -1:
-        """Link a loop; False where its places do not fit into the step."""
+    cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1:
+        """Link a step of at most three places; False where they do not fit into it."""
         cdef intptr_t offset
         cdef int j, base
         for j in range(note.count):
@@ -391,7 +394,7 @@ cdef class Captured:
             if base > 0xffff or not -INT_MAX <= offset <= INT_MAX:
                 return False
             step.bases[j], step.offsets[j] = base, <int>offset
-        step.kind, step.count = LOOP, note.count
+        step.kind, step.count = kind, note.count
         return True
 
     cdef int lay_out(self, Call call, list bases) except -1:

@@ -13,6 +13,7 @@ cdef struct Move:
     intptr_t count
     intptr_t dtype
 
+cdef size_t move_bytes(const void* arguments) noexcept nogil
 cdef int run_move(void* arguments, char** data) noexcept nogil
 cdef int run_copy(void* arguments, char** data) noexcept nogil
 cdef size_t store_copy(const void* arguments, intptr_t* words) noexcept

@@ -4,9 +4,12 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.packing cimport cg_itemsize, copy, load_operand, operand_words, store_operand
 
 
+cdef size_t move_bytes(const void* arguments) noexcept nogil:
+    return (<const Move*>arguments).count * cg_itemsize[(<const Move*>arguments).dtype]
+
+
 cdef int run_move(void* arguments, char** data) noexcept nogil:
-    cdef const Move* moved = <const Move*>arguments
-    memcpy(data[1], data[0], moved.count * cg_itemsize[moved.dtype])
+    memcpy(data[1], data[0], move_bytes(arguments))
     return 0
 
 

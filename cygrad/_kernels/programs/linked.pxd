@@ -9,6 +9,18 @@ from cygrad._kernels.programs.kernel cimport kernel_function
 
 cdef enum LinkedKind:
     LOOP            # one loop over dense operands
+    # In place of the loop of one double: a call of it takes longer than the operation.
+    ADD
+    SUBTRACT
+    MULTIPLY
+    NEGATE
+    ADD_NUMBER
+    SUBTRACT_NUMBER
+    SUBTRACT_FROM_NUMBER
+    MULTIPLY_BY_NUMBER
+    ADD_MULTIPLE
+    SUBTRACT_MULTIPLE
+    MOVE            # of 8 bytes
     KERNEL
     OUTCOME         # a kernel whose result must be the one that was noted
     PYTHON          # no kernel: the caller runs it
@@ -41,7 +53,7 @@ cdef struct Kernel:
     int outcome
 
 cdef struct LinkedStep:     # 32 bytes, so that long programs stay in the caches
-    void* content           # a Loop, which many steps may share, or a Kernel
+    void* content           # a Loop, which many steps may share, a Kernel, or nothing
     int offsets[3]          # of the operands of a loop
     unsigned short bases[3]
     unsigned char kind, count
@@ -54,6 +66,8 @@ cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:
             pointers[1] = pointers[0]
         pointers[each.number_at] = <char*>&each.number
 
+# How to run a loop: an operation of one double, or LOOP.
+cdef int kind_of_loop(const Loop* each) noexcept nogil
 cdef int run_loop(void* arguments, char** data) noexcept nogil
 # Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. `scratch` has room
 # for the arguments of a step.

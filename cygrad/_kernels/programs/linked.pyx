@@ -1,7 +1,53 @@
 """Linked programs (see linked.pxd for the contract)."""
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from cygrad._kernels.drivers.elementwise cimport (CG_DIFFERENCE, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SCALED_DIFFERENCE, CG_SCALED_SUM,
+                                                  CG_SUM)
 from cygrad._kernels.programs.steps cimport MAX_SLOTS
+
+
+cdef int kind_of_loop(const Loop* each) noexcept nogil:
+    cdef int form = each.kernel.form
+    if each.n != 1 or each.dtype != CG_FLOAT64 or each.out_dtype != CG_FLOAT64:
+        return LOOP
+    if each.number_at < 0:
+        return (ADD if form == CG_SUM else SUBTRACT if form == CG_DIFFERENCE else MULTIPLY if form == CG_PRODUCT else
+                NEGATE if form == CG_NEGATIVE else ADD_MULTIPLE if form == CG_SCALED_SUM else
+                SUBTRACT_MULTIPLE if form == CG_SCALED_DIFFERENCE else LOOP)
+    return (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else LOOP if form != CG_DIFFERENCE else
+            SUBTRACT_NUMBER if each.number_at == 1 else SUBTRACT_FROM_NUMBER)
+
+
+cdef inline void run_scalar(const LinkedStep* step, char** bases) noexcept nogil:
+    """Run an operation of one double."""
+    cdef const Loop* each = <const Loop*>step.content
+    cdef int kind = step.kind
+    cdef const double* a = <const double*>(bases[step.bases[0]] + step.offsets[0])
+    cdef double* b = <double*>(bases[step.bases[1]] + step.offsets[1])      # the result where there is one operand in memory
+    cdef double* result = <double*>(bases[step.bases[2]] + step.offsets[2])
+    if kind == ADD:
+        result[0] = a[0] + b[0]
+    elif kind == SUBTRACT:
+        result[0] = a[0] - b[0]
+    elif kind == MULTIPLY:
+        result[0] = a[0] * b[0]
+    elif kind == NEGATE:
+        b[0] = -a[0]
+    elif kind == ADD_NUMBER:
+        b[0] = a[0] + (<const double*>&each.number)[0]
+    elif kind == SUBTRACT_NUMBER:
+        b[0] = a[0] - (<const double*>&each.number)[0]
+    elif kind == SUBTRACT_FROM_NUMBER:
+        b[0] = (<const double*>&each.number)[0] - a[0]
+    elif kind == MULTIPLY_BY_NUMBER:
+        b[0] = a[0] * (<const double*>&each.number)[0]
+    elif kind == ADD_MULTIPLE:
+        result[0] = a[0] + (<const double*>each.params)[0] * b[0]
+    elif kind == SUBTRACT_MULTIPLE:
+        result[0] = a[0] - (<const double*>each.params)[0] * b[0]
+    else:
+        (<int64_t*>b)[0] = (<const int64_t*>a)[0]
 
 
 cdef int run_loop(void* arguments, char** data) noexcept nogil:
@@ -31,6 +77,9 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
             data[2] = bases[step.bases[2]] + step.offsets[2]
             put_number(each, data)
             each.loop(data, each.strides, each.n, each.params)
+            continue
+        if step.kind <= MOVE:
+            run_scalar(step, bases)
             continue
         if step.kind == MEMBER:
             continue

@@ -53,20 +53,28 @@ def loop_text(function, directive, row, dtype, out, operands, value, forms):
     return included("elementwise_template.h", macros, directive, {"VALUE": value})
 
 
-def linear_form(tree, params) -> str:
+def linear_form(tree, inputs, params) -> str:
     """Return the C name of the form of a sum, a difference, a product or a negative of real numbers; else CG_OTHER_FORM."""
     match tree:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Name()):
             return "CG_NEGATIVE"
-        case ast.BinOp(left=ast.Name(), op=ast.Mult(), right=(
-                ast.Name(id=second) | ast.Call(func=ast.Name(id="conj"), args=[ast.Name(id=second)]))) if second not in params:
-            return "CG_PRODUCT"
-        case ast.BinOp(left=ast.Name(), op=ast.Add() | ast.Sub(), right=ast.Name()):
-            return "CG_SUM" if isinstance(tree.op, ast.Add) else "CG_DIFFERENCE"
-        case ast.BinOp(left=ast.Name(), op=ast.Add() | ast.Sub(), right=ast.BinOp(left=ast.Name(id=factor), op=ast.Mult(), right=ast.Name())
-                       ) if factor in params:
-            return "CG_SCALED_SUM" if isinstance(tree.op, ast.Add) else "CG_SCALED_DIFFERENCE"
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()) if len(inputs) == 2:
+            operation, terms = type(tree.op), [name_of_term(tree.left), name_of_term(tree.right)]
+            if terms == inputs:
+                return {ast.Add: "CG_SUM", ast.Sub: "CG_DIFFERENCE", ast.Mult: "CG_PRODUCT"}[operation]
+            match tree.right:
+                case ast.BinOp(left=ast.Name(id=factor), op=ast.Mult(), right=ast.Name(id=second)) if factor in params:
+                    if [terms[0], second] == inputs and operation is not ast.Mult:
+                        return "CG_SCALED_SUM" if operation is ast.Add else "CG_SCALED_DIFFERENCE"
     return "CG_OTHER_FORM"
+
+
+def name_of_term(tree) -> str | None:
+    """Return the name that a term is, or of which it is the conjugate."""
+    match tree:
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id="conj"), args=[ast.Name(id=name)]):
+            return name
+    return None
 
 
 def elementwise_kernels(rows):
@@ -139,7 +147,8 @@ class Kernel(NamedTuple):
             name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
             results[form][NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque and not self.is_stored else name
         blocked = ", ".join(str(int(is_blocked(self.formula(dtype), dtype))) for dtype in DTYPES)
-        numbers = f"{len(self.inputs)}, {int(self.is_stored)}, {linear_form(self.tree, self.row.params)}"
+        form = "CG_OTHER_FORM" if self.row.masks else linear_form(self.tree, self.inputs, self.row.params)
+        numbers = f"{len(self.inputs)}, {int(self.is_stored)}, {form}"
         return f'    {{"{self.name}", {numbers}, {{{blocked}}}, {table(results["loop"])}, {table(results["stream"])}}},'
 
     def declarations(self) -> str:

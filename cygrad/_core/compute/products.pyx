@@ -92,15 +92,13 @@ cdef object unlike(str words, TensorImpl a, TensorImpl b):
     return RuntimeError(words.format(DTYPES[a.dtype_nr], DTYPES[b.dtype_nr]) + "; convert one with .to(dtype)")
 
 
-cdef TensorImpl without_repeats(TensorImpl matrix):
-    """Return a matrix whose rows or columns are not one in memory, as in the gradient of a sum: NumPy's loop has no BLAS for such a one,
-    and adds in another order.
-    """
+cdef bint repeats_lines(TensorImpl matrix) noexcept:
+    """Return True if the rows or the columns of a matrix are one in memory, as in the gradient of a sum."""
     cdef int d
     for d in range(matrix.ndim - 2, matrix.ndim):
         if matrix.strides[d] == 0 and matrix.sizes[d] > 1:
-            return copy_of(matrix, matrix.dtype_nr)
-    return matrix
+            return True
+    return False
 
 
 cdef TensorImpl product(TensorImpl a, TensorImpl b):
@@ -122,8 +120,9 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
             raise refused("matmul", a.dtype_nr)
         return copy_of(product(copy_of(a, cg_loops_of[a.dtype_nr]), copy_of(b, cg_loops_of[b.dtype_nr])), a.dtype_nr)
     loop = loop_of(a.dtype_nr, n, m, inner)
-    if loop is loops[a.dtype_nr]:
-        a, b = without_repeats(a), without_repeats(b)
+    if loop is loops[a.dtype_nr] and (repeats_lines(a) or repeats_lines(b)):
+        # NumPy's loop has no BLAS for them, and adds in another order.
+        return product(copy_of(a, a.dtype_nr) if repeats_lines(a) else a, copy_of(b, b.dtype_nr) if repeats_lines(b) else b)
     for d in range(batch):
         left = a.sizes[d - (ndim - a.ndim)] if d >= ndim - a.ndim else 1
         right = b.sizes[d - (ndim - b.ndim)] if d >= ndim - b.ndim else 1

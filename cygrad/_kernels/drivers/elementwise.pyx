@@ -3,7 +3,7 @@
 from cython.parallel cimport prange
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.packing cimport BLOCK, chunk_of, cost_of_layout, merge
+from cygrad._kernels.drivers.packing cimport BLOCK, chunk_of, cost_of_layout, lies_row_major, merge, repeats_number
 from cygrad._kernels.drivers.traversal cimport IN_PLACE, LONGEST_PERIOD, PACKED, PADDING, OperandState, advance, begin_operand, piece, room
 from cygrad._kernels.system.isa cimport cg_isa_built_for, cg_isa_name, choose_isa, supported_isas
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
@@ -158,15 +158,9 @@ cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand
 
 cdef inline intptr_t stride_of(const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
     """Return the bytes from an element to the next of a row-major operand, 0 of one number in every place, NO_STRIDE of any other."""
-    cdef intptr_t size = cg_itemsize[operand.dtype], expected = size
-    cdef bint dense = True, number = True
-    cdef int d
-    for d in range(ndim - 1, -1, -1):
-        if shape[d] != 1:
-            dense = dense and operand.strides[d] == expected
-            number = number and operand.strides[d] == 0
-            expected *= shape[d]
-    return size if dense else 0 if number else NO_STRIDE
+    cdef intptr_t size = cg_itemsize[operand.dtype]
+    return (size if lies_row_major(operand.strides, size, ndim, shape) else
+            0 if repeats_number(operand.strides, ndim, shape) else NO_STRIDE)
 
 
 cdef bint run_at_once(const cg_kernel* kernel, int dtype, int count, const Operand* operands, int ndim, const intptr_t* shape,

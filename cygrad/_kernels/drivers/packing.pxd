@@ -53,6 +53,9 @@ cdef cg_cast cast(int source, int target) noexcept nogil
 cdef int vector_bytes() noexcept nogil
 # Past the caches; whole vectors, the target aligned to one.
 cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept nogil
+# Of byte strides over some dims: one number in every place; row-major.
+cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil
+cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil
 # Drop dims of size 1, order the others by the output's strides (the last operand's), join contiguous ones; strides are rewritten.
 cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil
 # The least cost of an element, as a class of `threads_for`, of merged operands: where rows are short or strided, as much as a

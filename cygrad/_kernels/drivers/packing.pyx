@@ -33,6 +33,24 @@ cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept
 
 
 # ----- Layout -----
+cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef int d
+    for d in range(ndim):
+        if strides[d] and shape[d] > 1:
+            return False
+    return True
+
+
+cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef intptr_t stride = itemsize
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if strides[d] != stride and shape[d] > 1:
+            return False
+        stride *= shape[d]
+    return True
+
+
 cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil:
     cdef int k, d, e, dims_left = 0
     cdef int order[MAX_DIMS]

@@ -4,10 +4,11 @@ from libc.string cimport memcmp, memcpy, memset
 
 from cygrad._kernels.drivers.copying cimport Copy, Move, load_copy
 from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_itemsize
+from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
 from cygrad._kernels.programs.linked cimport Loop, put_number
 from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
 from cygrad._kernels.programs.steps cimport (NONE, Extent, add_array, add_block, add_copy, add_map, add_operand, begin_program,
-                                             copy_program, cut_back, dense_strides, extent_of, has_room, lies_row_major, repeats_number)
+                                             copy_program, cut_back, dense_strides, extent_of, has_room)
 
 
 cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, const intptr_t* shape) noexcept:

@@ -90,9 +90,6 @@ cdef void add_copy(Program* program, int source, int target) noexcept nogil
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil
 # A map reads its inputs in other dtypes than their slots have for loops, or writes a result that memory has in another one.
 cdef bint converts(const Program* program, const Step* step) noexcept nogil
-# Of byte strides over some dims: one number in every place; row-major.
-cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil
-cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil
 # The byte strides of a row-major array of a dtype over the dims of the program.
 cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.

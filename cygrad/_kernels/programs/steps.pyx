@@ -4,6 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcmp, memcpy
 
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
 
 
 cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexcept nogil:
@@ -60,25 +61,6 @@ cdef int last_writer(const Program* program, int slot, int first, int last) noex
         if output_of(&program.steps[k]) == slot:
             return k
     return NONE
-
-
-# ----- Layouts of operands -----
-cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil:
-    cdef int d
-    for d in range(ndim):
-        if strides[d] and shape[d] > 1:
-            return False
-    return True
-
-
-cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil:
-    cdef intptr_t stride = itemsize
-    cdef int d
-    for d in range(ndim - 1, -1, -1):
-        if strides[d] != stride and shape[d] > 1:
-            return False
-        stride *= shape[d]
-    return True
 
 
 # ----- Slots -----

@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cygrad._core.engine.accumulation cimport check_arrival, collect
-from cygrad._core.engine.gathering cimport add_parts, gathers
+from cygrad._core.engine.gathering cimport add_parts, add_parts_of
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks, put
 from cygrad._core.engine.placement cimport run_placement
 from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, pop_ready, prepare_run, push_ready, put_off,
@@ -278,8 +278,7 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
                 continue
             next = find_state(run, <PyObject*>target)
             asked_for = run.states[next].needed or run.states[next].captured
-            if gathers(run, next):
-                add_parts(run)
+            add_parts_of(run, next)
             if results[k] is not NULL and asked_for:
                 grad = results[k]
                 results[k] = NULL

@@ -27,3 +27,7 @@ cdef inline bint gathers(Run* run, Py_ssize_t target) noexcept:
 cdef bint keep_part(Run* run, Py_ssize_t target, TensorImpl whole, TensorImpl place, TensorImpl part, bint fresh) except -1
 # Add the parts that are kept. Before code that may read the gradient, or change the parts.
 cdef int add_parts(Run* run) except -1
+
+cdef inline int add_parts_of(Run* run, Py_ssize_t target) except -1:
+    """Add the parts that are kept of a state's gradient, if there are any."""
+    return add_parts(run) if gathers(run, target) else 0

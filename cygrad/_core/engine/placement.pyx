@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 from cygrad._core.compute.parts cimport zero_outside
 from cygrad._core.compute.mapping cimport SMALL_COUNT
 from cygrad._core.engine.accumulation cimport add, sum_of
-from cygrad._core.engine.gathering cimport add_parts, gathers, keep_part
+from cygrad._core.engine.gathering cimport add_parts_of, gathers, keep_part
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready, put_off
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport edge
@@ -164,8 +164,7 @@ cdef bint add_placed(Run* run, Py_ssize_t target, RuleNode node, PyObject** grad
     cdef intptr_t written = 0, start
     cdef int k
     if (<RuleOp>node.op).adds:
-        if gathers(run, target):
-            add_parts(run)
+        add_parts_of(run, target)
         if fresh:
             zero(computed_tensor(whole))
         node.place_in(part, grads)
@@ -182,8 +181,7 @@ cdef bint add_placed(Run* run, Py_ssize_t target, RuleNode node, PyObject** grad
             return False
         if keep_part(run, target, whole, <TensorImpl>placed, <TensorImpl>grads[0], fresh):
             return True
-        if gathers(run, target):
-            add_parts(run)
+        add_parts_of(run, target)
         if fresh:
             zero_outside(computed_tensor(whole), computed_tensor(<TensorImpl>placed))
         add_to(computed_tensor(<TensorImpl>placed), computed_tensor(<TensorImpl>grads[0]), fresh)
@@ -195,8 +193,7 @@ cdef bint add_placed(Run* run, Py_ssize_t target, RuleNode node, PyObject** grad
         if not fits_place(parts[k], whole, grads[k]):
             return False
         written += (<TensorImpl>computed_tensor(<TensorImpl>grads[k])).count if grads[k] is not NULL else 0
-    if gathers(run, target):
-        add_parts(run)
+    add_parts_of(run, target)
     if fresh and written != computed_tensor(whole).count:
         zero(computed_tensor(whole))
     for k in range(node.outputs):
@@ -263,7 +260,6 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
             (<RuleNode>run.states[path[k]].node).release()
     run.states[next].missing -= 1
     if run.states[next].missing == 0:
-        if gathers(run, next):
-            add_parts(run)
+        add_parts_of(run, next)
         push_ready(run, next)
     return True

@@ -7,7 +7,7 @@ There are no tensors here. All code is `noexcept nogil`.
 from cygrad._kernels.drivers.elementwise cimport cg_kernel, cg_number
 
 cdef enum:
-    MAX_TERMS = 4
+    MAX_TERMS = 4       # for so many there are rows in `cygrad/ops/sums.py`
 
 cdef struct Sum:
     int terms

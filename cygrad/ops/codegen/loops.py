@@ -79,7 +79,8 @@ def name_of_term(tree) -> str | None:
 
 def elementwise_kernels(rows):
     """Yield the kernels of every row and every partial."""
-    directives = line_directives("elementwise.py", "elementwise") | line_directives("special.py", "elementwise")
+    directives = (line_directives("elementwise.py", "elementwise") | line_directives("special.py", "elementwise")
+                  | {row.name: '#line 1 "cygrad/ops/sums.py"' for row in SUMS})
     for row in rows:
         gradients = {dtype.kind for dtype in DTYPES if dtype.is_differentiable and dtype.kind in row.kinds}
         readings = [(row.name, row.tree(row.y), list(row.operands))]
@@ -94,7 +95,7 @@ def elementwise_kernels(rows):
             plain = isinstance(tree, ast.Name) or SCALAR in inputs     # a gradient that passes as it is; a loop that tiles run in floats
             own = row.stored and name == row.name or row.narrow and not plain
             dtypes = [dtype for dtype in DTYPES if dtype.kind in kinds and (not dtype.loops or own and dtype.is_opaque)]
-            yield Kernel(name, row, directives.get(row.name, '#line 1 "cygrad/ops/sums.py"'), tree, inputs, dtypes, result)
+            yield Kernel(name, row, directives[row.name], tree, inputs, dtypes, result)
 
 
 class Kernel(NamedTuple):

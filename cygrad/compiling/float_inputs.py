@@ -74,26 +74,25 @@ class FloatInput:
         return FloatInput(abs(self._tensor))
 
 
-def as_floats(value: Any) -> Any:
-    """Return a value with floats in place of inputs, also in tuples, lists and dicts."""
-    if type(value) is FloatInput:
-        return float(value)
+def replaced(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """Return a value with other values in place of all values of a type, also in tuples, lists and dicts."""
+    if type(value) is kind:
+        return change(value)
     if type(value) in (tuple, list):
-        return type(value)(map(as_floats, value))
+        return type(value)(replaced(item, kind, change) for item in value)
     if type(value) is dict:
-        return {key: as_floats(item) for key, item in value.items()}
+        return {key: replaced(item, kind, change) for key, item in value.items()}
     return value
+
+
+def as_floats(value: Any) -> Any:
+    """Return a value with floats in place of inputs."""
+    return replaced(value, FloatInput, float)
 
 
 def floats_as_tensors(value: Any) -> Any:
-    """Return a value with 0-d tensors of float64 in place of floats, also in tuples, lists and dicts."""
-    if type(value) is float:
-        return scalar_tensor(value, FLOAT64)
-    if type(value) in (tuple, list):
-        return type(value)(map(floats_as_tensors, value))
-    if type(value) is dict:
-        return {key: floats_as_tensors(item) for key, item in value.items()}
-    return value
+    """Return a value with 0-d tensors of float64 in place of floats."""
+    return replaced(value, float, lambda number: scalar_tensor(number, FLOAT64))
 
 
 def floats_as_inputs(value: Any, tensors: Any) -> Any:

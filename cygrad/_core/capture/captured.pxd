@@ -65,9 +65,11 @@ cdef class Captured:
     cdef int link_note(self, Py_ssize_t k, dict shared, list bases) except -1
     cdef void begin_kernel(self, Py_ssize_t k, kernel_function run, void* arguments, size_t argument_bytes) noexcept
     cdef int add_address(self, Py_ssize_t k, int slot, intptr_t offset, list bases) except -1
+    cdef int run_over_end(self, const Note* note) except -1
     cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1
     cdef int lay_out(self, Call call, list bases) except -1
     cdef int find_writes(self, Part part, list bases) except -1
-    cdef int find_shared(self, list used) except -1
+    cdef int find_shared(self) except -1
+    cdef set slots_of_results(self, list results)
     cdef int find_stops(self, Part part, list used, list last, list bases) except -1
     cdef int add_base(self, int number, bint late, list bases) except -1

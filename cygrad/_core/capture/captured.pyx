@@ -6,13 +6,14 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from cygrad._core.capture.grouping cimport StepGroup, group_steps
+from cygrad._core.capture.step_sums cimport join_sums
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
-from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Slot
+from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
 from cygrad._kernels.programs.linked cimport KERNEL, MEMBER, MOVE, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, Loop, kind_of_loop, run_loop
 
@@ -141,19 +142,23 @@ cdef class Captured:
     cdef int plan(self, list inputs, list results, list back) except -1:
         cdef Notes notes = self.notes
         cdef int number, k
-        cdef list bases = [None] * notes.slot_count         # of each slot: (base, offset of its first byte)
-        cdef list first = [-1] * notes.slot_count, last = [-1] * notes.slot_count
-        cdef list used = [self.slots_of(k) for k in range(notes.count)]
-        cdef Py_ssize_t split = self.forward_part.end
+        cdef Py_ssize_t split
+        cdef list bases, first, last, used
         if notes.failed:
             raise Uncapturable("there was no memory to note it")
+        self.find_shared()
+        split = join_sums(notes, self.forward_part.end, self.shared, self.slots_of_results(results + back))
+        self.forward_part.end = self.backward_part.first = split
+        self.backward_part.end = notes.count
+        bases = [None] * notes.slot_count       # of each slot: (base, offset of its first byte)
+        first, last = [-1] * notes.slot_count, [-1] * notes.slot_count
+        used = [self.slots_of(k) for k in range(notes.count)]
         self.bases = self.first_own = FIRST_INPUT + <int>len(inputs)
         find_lives(used, first, last)
         for number in range(notes.slot_count):
             if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
                 bases[number] = self.base_of_outside(number, inputs)
         self.place_constants(bases)
-        self.find_shared(used)
         self.forward_part.results = [self.place_result(tensor, inputs, bases) for tensor in results]
         self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs, bases) for tensor in back]
         self.make_groups(used, first, last, bases)
@@ -198,6 +203,11 @@ cdef class Captured:
         if note.kind == CALL:
             return [place[0] for place in (<Call>self.calls[note.outcome]).places]
         return [note.places[j].slot for j in range(note.count)]
+
+    cdef set slots_of_results(self, list results):
+        """Return the slots of the tensors among some results."""
+        cdef TensorImpl tensor
+        return {self.notes.number_of(owner_of(tensor.storage)) for tensor in results if tensor is not None}
 
     cdef tuple base_of_outside(self, int number, list inputs):
         """Return the base of memory that was there before: of an input in which all lies that steps touch."""
@@ -293,7 +303,7 @@ cdef class Captured:
         self.residual_bytes = residuals.top
         return 0
 
-    cdef int find_shared(self, list used) except -1:
+    cdef int find_shared(self) except -1:
         """Find the slots that steps whose results may be pending touch: other steps must not meet them in the arena."""
         cdef Note* note
         cdef Py_ssize_t k
@@ -301,7 +311,7 @@ cdef class Captured:
         for k in range(self.notes.count):
             note = &self.notes.notes[k]
             if note.again is not NULL:
-                self.shared.update(used[k])
+                self.shared.update(self.slots_of(k))
         return 0
 
     cdef int find_stops(self, Part part, list used, list last, list bases) except -1:
@@ -370,6 +380,8 @@ cdef class Captured:
         cdef Note* note = &self.notes.notes[k]
         cdef LinkedStep* step = &self.steps[k]
         cdef int j
+        if note.run is run_loop:
+            self.run_over_end(note)
         if note.steady:
             share_arguments(note, shared)
         if note.run is run_loop and self.link_places(note, step, kind_of_loop(<const Loop*>note.arguments), bases):
@@ -382,6 +394,20 @@ cdef class Captured:
         step.kind = PYTHON if note.kind == CALL else OUTCOME if note.kind == DECISION else KERNEL
         for j in range(note.count):
             self.add_address(k, note.places[j].slot, note.places[j].offset, bases)
+        return 0
+
+    cdef int run_over_end(self, const Note* note) except -1:
+        """Let a loop go over whole vectors where there is room behind the end: then its stores and the loads of other loops are as wide."""
+        cdef Loop* each = <Loop*>note.arguments
+        cdef const Place* output = &note.places[note.count - 1]
+        cdef intptr_t lanes = block_bytes(each.dtype) // cg_itemsize[each.dtype]
+        cdef int j
+        if each.n < 2 or output.end != <intptr_t>self.notes.slots[output.slot].nbytes:
+            return 0
+        for j in range(note.count):
+            if self.notes.slots[note.places[j].slot].origin == OUTSIDE:
+                return 0
+        each.n = (each.n + lanes - 1) // lanes * lanes
         return 0
 
     cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1:

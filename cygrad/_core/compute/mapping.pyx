@@ -60,7 +60,7 @@ cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const
     each.kernel, each.dtype, each.out_dtype, each.inputs, each.has_params = kernel, dtype, result.dtype_nr, count, params is not NULL
     each.strides[0] = each.strides[1] = cg_itemsize[dtype]
     if params is not NULL:
-        memcpy(each.params, params, sizeof(each.params))
+        memcpy(each.params, params, MAX_PARAMS * sizeof(cg_number))
     begin_launch(&launch, kernel.name, run_loop, &each, sizeof(each))
     launch.traits = &OF_LOOPS
     for k in range(count):

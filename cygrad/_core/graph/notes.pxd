@@ -78,6 +78,7 @@ cdef class Notes:
     cdef object outer
     cdef int open(self) except -1
     cdef int close(self) except -1
+    cdef int new_slot(self, Origin origin, size_t nbytes) except -1
     cdef int slot_of(self, Storage storage, bint reads) except -1
     cdef bint is_fresh(self, Storage storage) noexcept
     cdef int number_of(self, Storage storage)

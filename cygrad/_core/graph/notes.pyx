@@ -121,23 +121,28 @@ cdef class Notes:
             return <int>(storage.note & 0xffffffff) - 1
         return self.by_address.get(<size_t><void*>storage, -1)
 
+    cdef int new_slot(self, Origin origin, size_t nbytes) except -1:
+        cdef Slot* slots
+        cdef Slot* slot
+        if self.slot_count == self.slot_room:
+            slots = <Slot*>realloc(self.slots, (2 * self.slot_room + 16) * sizeof(Slot))
+            if slots is NULL:
+                raise MemoryError()
+            self.slots, self.slot_room = slots, 2 * self.slot_room + 16
+        slot = &self.slots[self.slot_count]
+        memset(slot, 0, sizeof(Slot))
+        slot.origin, slot.nbytes, slot.met, slot.first = origin, nbytes, <int>self.count, <intptr_t>nbytes
+        self.slot_count += 1
+        return <int>self.slot_count - 1
+
     cdef int slot_of(self, Storage storage, bint reads) except -1:
         """Return the slot of a storage that owns its memory."""
         cdef Slot* slot
-        cdef Slot* slots
         cdef bint fresh = self.is_fresh(storage)
         cdef int number = self.number_of(storage)
         if number < 0:
-            if self.slot_count == self.slot_room:
-                slots = <Slot*>realloc(self.slots, (2 * self.slot_room + 16) * sizeof(Slot))
-                if slots is NULL:
-                    raise MemoryError()
-                self.slots, self.slot_room = slots, 2 * self.slot_room + 16
-            number = <int>self.slot_count
+            number = self.new_slot(FRESH if fresh else OUTSIDE, storage.nbytes)
             slot = &self.slots[number]
-            memset(slot, 0, sizeof(Slot))
-            slot.origin, slot.nbytes, slot.met = FRESH if fresh else OUTSIDE, storage.nbytes, <int>self.count
-            slot.first = <intptr_t>storage.nbytes
             if fresh:
                 storage.note = self.number | <unsigned long long>(number + 1)
             elif storage.note == FIXED:
@@ -147,7 +152,6 @@ cdef class Notes:
             else:
                 self.by_address[<size_t><void*>storage] = number
                 self.outside[number] = storage
-            self.slot_count += 1
         if storage.exports:
             note_look("its memory is shared with NumPy or another library")
         elif reads and fresh and not self.slots[number].written and self.slots[number].origin != CONSTANT and storage.nbytes:

@@ -21,6 +21,9 @@ ctypedef cg_number[2 * MAX_TERMS] SumNumbers
 
 cdef void begin_sum(Sum* sum) noexcept nogil
 cdef void add_term(Sum* sum, int operand, double factor) noexcept nogil
+# Read the formula of a kernel as a sum of its operands, of which one may be a number (its place, or -1); False: it is another formula.
+cdef bint read_formula(const cg_kernel* kernel, int dtype, const int* operands, int number_at, const void* number, const void* params,
+                       Sum* sum) noexcept nogil
 # Put a sum in place of an operand of another one; False, and nothing has changed, where the bits would differ or terms are too many.
 cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil
 cdef const cg_kernel* loop_of_sum(int terms) noexcept nogil

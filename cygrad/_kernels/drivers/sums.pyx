@@ -1,6 +1,7 @@
 # cython: cdivision=True, initializedcheck=False
 """Sums of multiples (see sums.pxd for the contract)."""
-from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, elementwise_kernel
+from cygrad._kernels.drivers.elementwise cimport (CG_DIFFERENCE, CG_FLOAT32, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SCALED_DIFFERENCE,
+                                                  CG_SCALED_SUM, CG_SUM, elementwise_kernel)
 
 cdef const cg_kernel* LOOPS[MAX_TERMS + 1]
 
@@ -19,6 +20,36 @@ cdef void begin_sum(Sum* sum) noexcept nogil:
 cdef void add_term(Sum* sum, int operand, double factor) noexcept nogil:
     sum.operands[sum.terms], sum.factors[sum.terms], sum.carried[sum.terms] = operand, factor, 1
     sum.terms += 1
+
+
+cdef inline double factor_at(const void* data, int dtype) noexcept nogil:
+    return (<const float*>data)[0] if dtype == CG_FLOAT32 else (<const double*>data)[0]
+
+
+cdef bint read_formula(const cg_kernel* kernel, int dtype, const int* operands, int number_at, const void* number, const void* params,
+                       Sum* sum) noexcept nogil:
+    cdef int form = 0 if kernel is NULL else kernel.form
+    cdef double factor = 1
+    begin_sum(sum)
+    if dtype != CG_FLOAT32 and dtype != CG_FLOAT64:
+        return False
+    if form == CG_PRODUCT and number_at >= 0:
+        add_term(sum, operands[1 - number_at], factor_at(number, dtype))
+        return True
+    if number_at >= 0:
+        return False
+    if form == CG_NEGATIVE:
+        add_term(sum, operands[0], -1)
+        return True
+    if form == CG_SCALED_SUM or form == CG_SCALED_DIFFERENCE:
+        factor = factor_at(params, dtype)
+    if form == CG_DIFFERENCE or form == CG_SCALED_DIFFERENCE:
+        factor = -factor
+    elif form != CG_SUM and form != CG_SCALED_SUM:
+        return False
+    add_term(sum, operands[0], 1)
+    add_term(sum, operands[1], factor)
+    return True
 
 
 cdef inline bint is_unit(double factor) noexcept nogil:

@@ -4,11 +4,13 @@ There are no tensors here, and no GIL is held.
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_kernel, cg_loop, cg_number
+from cygrad._kernels.drivers.elementwise cimport cg_kernel, cg_loop, cg_number
+from cygrad._kernels.drivers.sums cimport MAX_TERMS, SumNumbers
 from cygrad._kernels.programs.kernel cimport kernel_function
 
 cdef enum LinkedKind:
-    LOOP            # one loop over dense operands
+    LOOP            # one loop over at most two dense operands
+    SUM_LOOP        # of more
     # In place of the loop of one double: a call of it takes longer than the operation.
     ADD
     SUBTRACT
@@ -20,6 +22,7 @@ cdef enum LinkedKind:
     MULTIPLY_BY_NUMBER
     ADD_MULTIPLE
     SUBTRACT_MULTIPLE
+    SUM             # of multiples
     MOVE            # of 8 bytes
     KERNEL
     OUTCOME         # a kernel whose result must be the one that was noted
@@ -28,18 +31,19 @@ cdef enum LinkedKind:
 
 cdef enum:
     STEPS_BETWEEN_SIGNALS = 64
+    MAX_PLACES = MAX_TERMS + 1      # of a loop
 
 # One loop over dense operands of one shape, of which one may be a number.
 cdef struct Loop:
     cg_loop loop
     intptr_t n
-    intptr_t strides[2]
+    intptr_t strides[MAX_TERMS]
     int number_at           # which operand is a number; -1: none
     int dtype, out_dtype, inputs
     bint has_params
     const cg_kernel* kernel     # of the loop
     cg_number number
-    cg_number params[MAX_PARAMS]
+    SumNumbers params           # of a row, or the numbers of a sum
 
 cdef struct Address:
     int base
@@ -52,10 +56,10 @@ cdef struct Kernel:
     int first, count        # its addresses
     int outcome
 
-cdef struct LinkedStep:     # 32 bytes, so that long programs stay in the caches
+cdef struct LinkedStep:     # 40 bytes, so that long programs stay in the caches
     void* content           # a Loop, which many steps may share, a Kernel, or nothing
-    int offsets[3]          # of the operands of a loop
-    unsigned short bases[3]
+    int offsets[MAX_PLACES]     # of the operands of a loop
+    unsigned short bases[MAX_PLACES]
     unsigned char kind, count
 
 cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:

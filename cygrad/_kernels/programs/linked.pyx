@@ -4,19 +4,36 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport (CG_DIFFERENCE, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SCALED_DIFFERENCE, CG_SCALED_SUM,
                                                   CG_SUM)
+from cygrad._kernels.drivers.sums cimport loop_of_sum
 from cygrad._kernels.programs.steps cimport MAX_SLOTS
 
 
 cdef int kind_of_loop(const Loop* each) noexcept nogil:
     cdef int form = each.kernel.form
+    cdef bint is_sum = each.kernel == loop_of_sum(each.inputs)
     if each.n != 1 or each.dtype != CG_FLOAT64 or each.out_dtype != CG_FLOAT64:
-        return LOOP
+        return SUM_LOOP if is_sum else LOOP
+    if is_sum:
+        return SUM
     if each.number_at < 0:
         return (ADD if form == CG_SUM else SUBTRACT if form == CG_DIFFERENCE else MULTIPLY if form == CG_PRODUCT else
                 NEGATE if form == CG_NEGATIVE else ADD_MULTIPLE if form == CG_SCALED_SUM else
                 SUBTRACT_MULTIPLE if form == CG_SCALED_DIFFERENCE else LOOP)
     return (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else LOOP if form != CG_DIFFERENCE else
             SUBTRACT_NUMBER if each.number_at == 1 else SUBTRACT_FROM_NUMBER)
+
+
+cdef inline double scalar_sum(const LinkedStep* step, char** bases, const double* numbers) noexcept nogil:
+    """Return a sum of multiples of doubles (drivers.sums)."""
+    cdef double value = numbers[0]
+    cdef int k, last = 1
+    for k in range(step.count - 1):
+        if k > 1:
+            last += 1
+            value *= numbers[last - 1]
+        value += numbers[last] * (<const double*>(bases[step.bases[k]] + step.offsets[k]))[0]
+        last += 1
+    return value
 
 
 cdef inline void run_scalar(const LinkedStep* step, char** bases) noexcept nogil:
@@ -46,14 +63,19 @@ cdef inline void run_scalar(const LinkedStep* step, char** bases) noexcept nogil
         result[0] = a[0] + (<const double*>each.params)[0] * b[0]
     elif kind == SUBTRACT_MULTIPLE:
         result[0] = a[0] - (<const double*>each.params)[0] * b[0]
+    elif kind == SUM:
+        result = <double*>(bases[step.bases[step.count - 1]] + step.offsets[step.count - 1])
+        result[0] = scalar_sum(step, bases, <const double*>each.params)
     else:
         (<int64_t*>b)[0] = (<const int64_t*>a)[0]
 
 
 cdef int run_loop(void* arguments, char** data) noexcept nogil:
     cdef Loop* each = <Loop*>arguments
-    cdef char* pointers[3]
-    pointers[0], pointers[1], pointers[2] = data[0], data[1], data[2]
+    cdef char* pointers[MAX_PLACES]
+    cdef int k
+    for k in range(each.inputs + 1 - (each.number_at >= 0)):
+        pointers[k] = data[k]
     put_number(each, pointers)
     each.loop(pointers, each.strides, each.n, each.params)
     return 0
@@ -76,6 +98,12 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
             data[0], data[1] = bases[step.bases[0]] + step.offsets[0], bases[step.bases[1]] + step.offsets[1]
             data[2] = bases[step.bases[2]] + step.offsets[2]
             put_number(each, data)
+            each.loop(data, each.strides, each.n, each.params)
+            continue
+        if step.kind == SUM_LOOP:
+            each = <Loop*>step.content
+            for j in range(step.count):
+                data[j] = bases[step.bases[j]] + step.offsets[j]
             each.loop(data, each.strides, each.n, each.params)
             continue
         if step.kind <= MOVE:

@@ -2,9 +2,8 @@
 """Fewer steps with the same bits (see rewriting.pxd for the contract)."""
 from libc.string cimport memmove
 
-from cygrad._kernels.drivers.elementwise cimport (CG_DIFFERENCE, CG_FLOAT32, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SCALED_DIFFERENCE,
-                                                  CG_SCALED_SUM, CG_SUM)
-from cygrad._kernels.drivers.sums cimport add_term, begin_sum
+from cygrad._kernels.drivers.elementwise cimport CG_PRODUCT
+from cygrad._kernels.drivers.sums cimport begin_sum, read_formula
 from cygrad._kernels.programs.steps cimport NONE, Slot, last_writer, output_of
 
 
@@ -12,39 +11,18 @@ cdef bint is_product(const Step* step) noexcept nogil:
     return not step.masks and step.kernel is not NULL and step.kernel.form == CG_PRODUCT
 
 
-cdef inline double factor_at(const void* data, int dtype) noexcept nogil:
-    return (<const float*>data)[0] if dtype == CG_FLOAT32 else (<const double*>data)[0]
-
-
 cdef bint read_sum(const Program* program, const Step* step, Sum* sum) noexcept nogil:
     cdef const Slot* slot
-    cdef double factor = 1
-    cdef int form = 0 if step.kernel is NULL else step.kernel.form, j
+    cdef const void* number = NULL
+    cdef int j, number_at = NONE
     begin_sum(sum)
-    if step.masks or step.dtype != CG_FLOAT32 and step.dtype != CG_FLOAT64:
-        return False
-    if form == CG_PRODUCT:
-        for j in range(2):
-            slot = &program.slots[step.slots[j]]
-            if slot.number and slot.dtype == step.dtype and not program.slots[step.slots[1 - j]].number:
-                add_term(sum, step.slots[1 - j], factor_at(slot.data, step.dtype))
-                return True
-        return False
     for j in range(step.inputs):
-        if program.slots[step.slots[j]].number:
-            return False
-    if form == CG_NEGATIVE:
-        add_term(sum, step.slots[0], -1)
-        return True
-    if form == CG_SCALED_SUM or form == CG_SCALED_DIFFERENCE:
-        factor = factor_at(step.params, step.dtype)
-    if form == CG_DIFFERENCE or form == CG_SCALED_DIFFERENCE:
-        factor = -factor
-    elif form != CG_SUM and form != CG_SCALED_SUM:
-        return False
-    add_term(sum, step.slots[0], 1)
-    add_term(sum, step.slots[1], factor)
-    return True
+        slot = &program.slots[step.slots[j]]
+        if slot.number:
+            if number_at != NONE or slot.dtype != step.dtype:
+                return False
+            number_at, number = j, slot.data
+    return not step.masks and read_formula(step.kernel, step.dtype, step.slots, number_at, number, step.params, sum)
 
 
 cdef void write_in_place_of_copies(Program* program) noexcept nogil:

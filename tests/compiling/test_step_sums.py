@@ -1,0 +1,160 @@
+"""Additions, differences and multiples of small arrays that are one step of a captured program, with the bits of steps one by one."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from samples import same_bits
+
+PROGRAMS, CALLS = 200, 3
+STEPS = {
+    "add": lambda a, b, number: a + b,
+    "subtract": lambda a, b, number: a - b,
+    "negate": lambda a, b, number: -a,
+    "scale": lambda a, b, number: a * number,
+    "add a multiple": lambda a, b, number: cg.add(a, b, alpha=number),
+    "multiply": lambda a, b, number: a * b,
+    "look up": lambda a, b, number: a.sin(),
+    "add in place": lambda a, b, number: a.add_(b),
+    "scale in place": lambda a, b, number: a.mul_(number),
+    "subtract in place": lambda a, b, number: a.sub_(b, alpha=number),
+    "copy": lambda a, b, number: a.copy_(b),
+    "fill": lambda a, b, number: a.zero_(),
+}
+
+
+def tensors(seed, dtype, size, count=3):
+    rng = np.random.default_rng(seed)
+    return [cg.tensor(rng.standard_normal(size).astype(dtype)) for _ in range(count)]
+
+
+def random_program(seed):
+    """Return a function of three tensors that goes on from its values, changes some of them, and gives some back."""
+    rng = np.random.default_rng(seed)
+    steps = [(str(rng.choice([*STEPS])), *rng.random(2), float(rng.choice([1.0, -1.0, 0.5, -0.3])))
+             for _ in range(rng.integers(3, 16))]
+    returned = rng.random(2)
+
+    def function(*inputs):
+        values = [each * 1.5 for each in inputs]
+        for name, first, second, number in steps:
+            a, b = (values[-1 - int(place * place * len(values))] for place in (first, second))
+            if first < 0.2:     # parts that overlap
+                a, b = a[1:], b[:-1]
+            elif second < 0.1:
+                b = inputs[0]
+            if a.shape == b.shape:
+                values.append(STEPS[name](a, b, number))
+        return [values[int(place * len(values))].clone() for place in returned] + [values[-1]]
+
+    return function
+
+
+def with_gradients(function):
+    """Return the function that returns the results of another one, and the gradients of a sum of these."""
+    def value(*inputs):
+        inputs = [each.detach().requires_grad_() for each in inputs]
+        results = function(*inputs)
+        gradients = cg.autograd.grad(sum((each * each).sum() for each in results), inputs, allow_unused=True)
+        return [each.detach() for each in results] + [each for each in gradients if each is not None]
+
+    return value
+
+
+def compare(function, dtype, size, seed):
+    compiled = cg.compile(function)
+    for call in range(CALLS):
+        mine, others = tensors(seed + call, dtype, size), tensors(seed + call, dtype, size)
+        for result, expected in zip(compiled(*mine), function(*others), strict=True):
+            assert same_bits(result.numpy(), expected.numpy()), seed
+        for changed, expected in zip(mine, others, strict=True):
+            assert same_bits(changed.numpy(), expected.numpy()), seed
+
+
+@pytest.mark.cases("dtype", ["float64", "float32"])
+@pytest.mark.cases("size", [1, 2, 4, 9, 33])
+def test_programs_at_random(dtype, size):
+    for seed in range(PROGRAMS):
+        compare(random_program(seed), dtype, size, seed)
+
+
+@pytest.mark.cases("size", [1, 4, 9])
+def test_gradients_of_programs_at_random(size):
+    for seed in range(PROGRAMS // 4):
+        function = random_program(seed)
+        try:
+            with_gradients(function)(*tensors(seed, "float64", size))
+        except RuntimeError:        # a value that a derivative needs has changed
+            continue
+        compare(with_gradients(function), "float64", size, seed)
+
+
+def steps_of(function, *inputs):
+    """Return how many steps the captured program of a function has."""
+    compiled = cg.compile(function, fullgraph=True)
+    compiled(*inputs)
+    return int(compiled.explain(*inputs).split(maxsplit=1)[0])
+
+
+@pytest.mark.cases("size", [1, 4])
+def test_a_sum_is_one_step(size):
+    x, y, z = tensors(0, "float64", size)
+    assert steps_of(lambda x, y, z: x + 2 * y - 0.5 * z, x, y, z) == 1
+    assert steps_of(lambda x, y, z: 0.1 * (x + 2 * y) + z, x, y, z) == 1
+    assert steps_of(lambda x, y, z: (x + y).add_(z).sub_(x), x, y, z) == 1
+    assert steps_of(lambda x, y, z: x * y + z, x, y, z) == 2, "the product of two arrays is no multiple"
+
+
+def test_values_that_are_needed_stay():
+    def twice(x, y, z):
+        a = x + y
+        return a - z, a + z
+
+    def returned(x, y, z):
+        a = x + y
+        return a, a - z
+
+    def later(x, y, z):
+        a = x + y
+        b = a * 2.0
+        a.add_(z)       # `b` is a multiple of the value before
+        return a, b - z
+
+    for function, steps in ((twice, 3), (returned, 2), (later, 3)):
+        compare(function, "float64", 4, 0)
+        assert steps_of(function, *tensors(0, "float64", 4)) <= steps
+
+
+def test_an_argument_is_changed_in_order():
+    def function(x, y, z):
+        scaled = x * 2.0
+        x.add_(y)
+        later = x * 2.0
+        x[1:].add_(x[:-1] * 3.0)
+        own = x + y
+        own[1:].sub_(own[:-1] * 3.0)
+        return scaled + z, later + z, x + z, own
+
+    for size in (5, 100):       # elements behind a vector are read after it is written
+        compare(function, "float64", size, 0)
+
+
+def test_a_step_writes_nothing_behind_its_result():
+    """Loops run over whole vectors where memory is their own."""
+    def function(x, y, z):
+        parts = cg.zeros(3 * 3, dtype=x.dtype)
+        for k in (2, 0, 1):
+            parts[3 * k:3 * k + 3] = x[:3] + y[:3] * float(k) - z[:3]
+        return parts * 1.0, cg.cat([x + y, y - z]), cg.stack([x * 2.0 - z, z + y])
+
+    for size in (3, 5, 12):
+        compare(function, "float64", size, size)
+
+
+def test_a_profile_names_the_parts_of_a_sum():
+    x, y, z = tensors(0, "float64", 4)
+    compiled = cg.compile(lambda x, y, z: x + 2.0 * y - z)
+    compiled(x, y, z)
+    with cg.autograd.profiler.profile() as profile:
+        compiled(x, y, z)
+    assert "aten::mul + add + sub" in {event.name for event in profile.function_events}

@@ -447,14 +447,20 @@ class Capture:
     def gradients(self, notes: Notes, observation: Observation, recorded: list[Any], inputs: list[Any], weights: list[Any]) -> list[Any]:
         """Return the gradients of results, and note how they are computed."""
         known, gradients = len(observation.guards), len(notes.changed_gradients())
-        notes.repeats = True
+        stream = stream_of(None, None).bit_generator
+        drawn = stream.state
+        notes.begin_repeated()
+        observation.is_repeated = True
         try:
             with observation, notes:
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
-        except MemoryError:
+        except (MemoryError, Uncapturable):
             raise
         except Exception as error:      # which the backward will raise again
             raise Uncapturable(f"its backward raises {type(error).__name__}: {error}") from error
+        finally:
+            notes.restore()
+            stream.state = drawn
         if observation.impure:
             raise Uncapturable(observation.impure)
         check_looks(notes)

@@ -156,6 +156,27 @@ def owner_of_name(kind: type, name: str) -> type | None:
     return next((base for base in kind.__mro__ if name in vars(base)), None)
 
 
+def is_changeable(value: Any) -> bool:
+    """Say whether code that names a value may change it: it is no number, text, tensor, function, class or module, nor a tuple of such."""
+    if isinstance(value, (tuple, frozenset)):
+        return any(is_changeable(each) for each in value)
+    if isinstance(value, np.ndarray):
+        return True
+    return not (isinstance(value, (*OPAQUE, FunctionType, ModuleType, type)) or str(type(value).__module__).startswith("cygrad."))
+
+
+def changes_of(code: CodeType, frame: FrameType) -> str | None:
+    """Return how code that is about to run may change values of Python outside of it; None: it cannot, but through its arguments."""
+    for instruction in dis.get_instructions(code):
+        name, kind = instruction.argval, instruction.opname
+        scope = frame.f_globals if kind in ("LOAD_GLOBAL", "LOAD_NAME") else frame.f_locals
+        if kind in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") or kind == "STORE_DEREF" and name in code.co_freevars:
+            return f"assigns {name}"
+        if kind in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF") and is_changeable(scope.get(name)):
+            return f"may change {name}"
+    return "may change self" if "self" in code.co_varnames[:code.co_argcount] and is_changeable(frame.f_locals.get("self")) else None
+
+
 class Observation:
     """Watches a function run, in a `with` statement: its guards, and the first thing that no program can repeat."""
 
@@ -170,6 +191,7 @@ class Observation:
         self.known: set[int] = set()
         self.impure: str | None = None          # the first thing that a replay would not repeat
         self.roots = [function, *values]
+        self.is_repeated = False        # code runs besides the call of the user: it must change nothing
 
     def __enter__(self) -> Observation:
         self.is_watching = not is_observed()
@@ -212,6 +234,11 @@ class Observation:
 
     def meet(self, code: CodeType, frame: FrameType) -> None:
         """Guard the values that new code can name."""
+        if self.is_repeated:
+            reason = changes_of(code, frame)
+            if reason:      # before it runs
+                raise Uncapturable(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: "
+                                   "compute the gradients in the function, or call it without compile()")
         self.guarded_codes.add(code)
         names = names_in(code) - self.names
         self.names |= names

@@ -73,7 +73,9 @@ cdef class Notes:
     cdef dict by_address                    # of storages from outside: number of slot
     cdef readonly bint failed               # a kernel, or a note, found no memory
     cdef readonly Py_ssize_t first_message  # the number of steps before the first message to other processes; -1: there is none
-    cdef public bint repeats                # these steps run besides the call of the user: nothing outside may see them
+    cdef readonly bint repeats              # these steps run besides the call of the user: nothing outside may see them
+    cdef Py_ssize_t first_repeated          # the number of slots before
+    cdef dict before                        # values from before that a repeated step has changed: (Storage, version, bytes) by id
     cdef readonly Looks looks               # that are part of no call
     cdef object outer
     cdef int open(self) except -1
@@ -82,6 +84,7 @@ cdef class Notes:
     cdef int slot_of(self, Storage storage, bint reads) except -1
     cdef bint is_fresh(self, Storage storage) noexcept
     cdef int number_of(self, Storage storage)
+    cdef int keep_value(self, Storage storage) except -1
     cdef int add_place(self, Place* place, TensorImpl tensor, char* data, bint reads, bint writes) except -1
     cdef Note* next_note(self) except NULL
     cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1

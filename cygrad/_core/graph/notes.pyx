@@ -106,6 +106,29 @@ cdef class Notes:
                 changed.append(pair)
         return changed
 
+    def begin_repeated(self):
+        """Say that from now on steps run besides the call of the user: `restore` undoes their changes."""
+        self.repeats, self.first_repeated, self.before = True, self.slot_count, {}
+
+    def restore(self):
+        """Give memory from before the repeated steps the values and versions that it had."""
+        cdef Storage storage
+        for storage, version, values in self.before.values():
+            memcpy(storage.data, <const char*>values, len(values))
+            storage.version = version
+        self.before = None
+
+    cdef int keep_value(self, Storage storage) except -1:
+        """Keep the value of memory that a repeated step is about to change, if it is from before."""
+        cdef Storage owner = owner_of(storage)
+        if self.is_fresh(owner) and not 0 <= self.number_of(owner) < self.first_repeated:
+            return 0
+        for changed in (owner, storage):
+            if id(changed) not in self.before:
+                values = (<const char*>owner.data)[:owner.nbytes] if changed is owner else b""
+                self.before[id(changed)] = changed, (<Storage>changed).version, values
+        return 0
+
     def decides_after(self, Py_ssize_t first):
         """Say whether a step from a number on is a decision, which may give a replay up."""
         cdef Py_ssize_t k
@@ -194,6 +217,8 @@ cdef class Notes:
             note.steady, note.safe, note.makes, note.again = traits.steady, traits.safe, traits.makes, <void*>traits.again
             note.fuse = traits.fuse
         for k in range(launch.count):
+            if self.repeats and launch.written >> k & 1:
+                self.keep_value((<TensorImpl>launch.tensors[k]).storage)
             self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], (launch.read & ~launch.partly) >> k & 1,
                            launch.written >> k & 1)
         if launch.owner is not NULL:
@@ -315,6 +340,9 @@ cdef object begin_call(tuple arguments, dict keywords):
     cdef Notes notes = current_notes()
     cdef list tensors = tensors_among(keywords, tensors_among(arguments, []))
     cdef list versions = [version_of((<TensorImpl>tensor).storage) for tensor in tensors]
+    if notes is not None and notes.repeats:
+        for tensor in tensors:
+            notes.keep_value((<TensorImpl>tensor).storage)
     return notes, notes.count, notes.looks.count, arguments, keywords, tensors, versions
 
 

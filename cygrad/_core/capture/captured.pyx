@@ -6,8 +6,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from cygrad._core.capture.grouping cimport StepGroup, group_steps
-from cygrad._core.capture.step_sums cimport join_sums
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
+from cygrad._core.capture.shortening cimport shorten
 from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
@@ -147,7 +147,7 @@ cdef class Captured:
         if notes.failed:
             raise Uncapturable("there was no memory to note it")
         self.find_shared()
-        split = join_sums(notes, self.forward_part.end, self.shared, self.slots_of_results(results + back))
+        split = shorten(notes, self.forward_part.end, self.shared, self.slots_of_results(results + back))
         self.forward_part.end = self.backward_part.first = split
         self.backward_part.end = notes.count
         bases = [None] * notes.slot_count       # of each slot: (base, offset of its first byte)

@@ -1,4 +1,4 @@
-"""Additions, differences and multiples of small arrays that are one step of a captured program, with the bits of steps one by one."""
+"""Steps over small arrays that another step of a captured program does: bits are as by steps one by one."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,14 @@ import cygrad as cg
 from samples import same_bits
 
 PROGRAMS, CALLS = 200, 3
+
+
+def set_part(a, b, number):
+    result = a * number
+    result[:1] = b[:1] + a[:1]
+    return result
+
+
 STEPS = {
     "add": lambda a, b, number: a + b,
     "subtract": lambda a, b, number: a - b,
@@ -20,6 +28,9 @@ STEPS = {
     "subtract in place": lambda a, b, number: a.sub_(b, alpha=number),
     "copy": lambda a, b, number: a.copy_(b),
     "fill": lambda a, b, number: a.zero_(),
+    "join": lambda a, b, number: cg.cat([a[:1] * number, b[1:] - a[1:]]),
+    "stack": lambda a, b, number: cg.stack([a + b, b * number, a.sin()]).sum(0),
+    "set a part": set_part,
 }
 
 
@@ -105,6 +116,13 @@ def test_a_sum_is_one_step(size):
     assert steps_of(lambda x, y, z: x * y + z, x, y, z) == 2, "the product of two arrays is no multiple"
 
 
+def test_a_value_is_computed_at_the_place_of_its_copy():
+    x, y, z = tensors(0, "float64", 3)
+    assert steps_of(lambda x, y, z: cg.stack([x + y, y * z, z - x]), x, y, z) == 3
+    assert steps_of(lambda x, y, z: cg.cat([x[:1] + y[:1], y[1:] * z[1:]]), x, y, z) == 2
+    assert steps_of(lambda x, y, z: cg.stack([x + y, x.sin()]), x, y, z) == 3, "vector mathematics writes over the end"
+
+
 def test_values_that_are_needed_stay():
     def twice(x, y, z):
         a = x + y
@@ -120,7 +138,15 @@ def test_values_that_are_needed_stay():
         a.add_(z)       # `b` is a multiple of the value before
         return a, b - z
 
-    for function, steps in ((twice, 3), (returned, 2), (later, 3)):
+    def copied(x, y, z):
+        a = x - y
+        b = a * 2.0     # a term of the next sum, which reads `a`
+        c = x * y
+        total = b + z
+        a.copy_(c)
+        return total, a
+
+    for function, steps in ((twice, 3), (returned, 2), (later, 3), (copied, 4)):
         compare(function, "float64", 4, 0)
         assert steps_of(function, *tensors(0, "float64", 4)) <= steps
 

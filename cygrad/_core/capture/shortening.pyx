@@ -1,5 +1,5 @@
 # cython: cdivision=True
-"""Sums of steps (see step_sums.pxd for the contract)."""
+"""Shortening (see shortening.pxd for the contract)."""
 cimport cython
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport calloc, free
@@ -7,6 +7,7 @@ from libc.string cimport memset
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Call, Note, Notes, Place, Slot
+from cygrad._kernels.drivers.copying cimport run_move
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_number
 from cygrad._kernels.drivers.sums cimport Sum, loop_of_sum, put_in, read_formula, write_numbers
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
@@ -26,13 +27,14 @@ cdef struct Usage:
     int renamed         # the slot of its value before the steps that were seen
     int touches         # by operands of steps
     Py_ssize_t writer   # the last step so far that has written it; NONE
+    Py_ssize_t toucher  # the last one that has read or written it
     bint result         # its last value is needed after the program
 
 # How a step is computed.
 cdef struct Reading:
     Sum sum             # an operand: MAX_TENSORS times a step, plus its number among the step's places
-    bint joined         # the sum has the terms of other steps,
-    bint removed        # and has this step's
+    bint joined         # the sum has the terms of other steps
+    bint removed        # another step does this one's work
 
 
 cdef inline bint is_same_place(const Place* place, const Place* other) noexcept:
@@ -56,13 +58,13 @@ cdef inline bint fills_slot(const Slot* slot, const Place* place) noexcept:
 
 
 @cython.final
-cdef class StepSums:
-    """The sums that the steps of notes compute. The second part of the steps begins at `split`."""
+cdef class Shortening:
+    """The steps of notes, of which the second part begins at `split`."""
     cdef Notes notes
     cdef Py_ssize_t split
     cdef Reading* steps
     cdef Usage* slots
-    cdef dict names             # of joined steps, by the names of the parts
+    cdef dict names             # of joined steps, by the names of both
 
     def __cinit__(self, Notes notes not None, Py_ssize_t split, set shared, set results):
         self.notes, self.split, self.names = notes, split, {}
@@ -133,8 +135,9 @@ cdef class StepSums:
             note.places[j].slot = self.slots[note.places[j].slot].renamed
         return 0
 
-    # ----- Sums -----
-    cdef int join(self) except -1:
+    # ----- Steps that go -----
+    cdef int find(self) except -1:
+        """Find the steps that others can do, in order."""
         cdef Note* note
         cdef Py_ssize_t k
         cdef int j
@@ -144,21 +147,28 @@ cdef class StepSums:
             if self.read(k, note):
                 while self.takes_up_one(k, note):
                     pass
+                for j in range(self.steps[k].sum.terms):
+                    self.slots[self.place_of(self.steps[k].sum.operands[j]).slot].toucher = k
+            elif self.is_written_before(k, note):
+                continue
             if note.kind == CALL:
                 for slot, _, writes in (<Call>self.notes.calls[note.outcome]).places:
-                    if writes:
-                        self.slots[<int>slot].writer = k
+                    self.note_touch(slot, k, writes)
             for j in range(note.count):
-                if note.written >> j & 1:
-                    self.slots[note.places[j].slot].writer = k
+                self.note_touch(note.places[j].slot, k, note.written >> j & 1)
         return 0
+
+    cdef inline void note_touch(self, int slot, Py_ssize_t k, bint writes) noexcept:
+        self.slots[slot].toucher = k
+        if writes:
+            self.slots[slot].writer = k
 
     cdef int count_touches(self) except -1:
         cdef Note* note
         cdef Py_ssize_t k
         cdef int j, slot
         for slot in range(self.notes.slot_count):
-            self.slots[slot].writer = NONE
+            self.slots[slot].writer = self.slots[slot].toucher = NONE
         for k in range(self.notes.count):
             note = &self.notes.notes[k]
             if note.kind == CALL:
@@ -198,8 +208,7 @@ cdef class StepSums:
         cdef const Loop* each = <const Loop*>note.arguments
         cdef const Loop* inner
         cdef Sum joined = self.steps[k].sum
-        if (writer < (self.split if k >= self.split else 0) or not self.steps[writer].sum.terms or self.slots[slot].touches != 2
-                or self.slots[slot].result or self.notes.slots[slot].origin != FRESH):
+        if not self.is_inner(k, slot) or not self.steps[writer].sum.terms:
             return False
         before = &self.notes.notes[writer]
         inner = <const Loop*>before.arguments
@@ -211,6 +220,31 @@ cdef class StepSums:
         self.steps[writer].sum.terms, self.steps[writer].removed = 0, True
         note.name = self.joined_name(before.name, note.name)
         return True
+
+    cdef bint is_written_before(self, Py_ssize_t k, const Note* note) except -1:
+        """Return True if a step copies a value that nothing else reads, and the loop that makes the value now writes it there."""
+        cdef const Place* source = &note.places[0]
+        cdef const Place* target = &note.places[1]
+        cdef Usage* usage = &self.slots[source.slot]
+        cdef Note* before
+        cdef const Loop* each
+        if (note.kind != LAUNCH or note.run is not run_move or not self.is_inner(k, source.slot)
+                or self.notes.slots[target.slot].origin != FRESH or self.slots[target.slot].written == BOTH_PARTS):
+            return False
+        before = &self.notes.notes[usage.writer]
+        each = <const Loop*>before.arguments
+        if (not is_small_loop(before) or each.kernel.blocked[each.dtype] or not is_same_place(output_of(before), source)
+                or output_of(before).end != source.end or self.slots[target.slot].toucher >= usage.writer):
+            return False
+        output_of(before)[0] = target[0]
+        self.note_touch(target.slot, usage.writer, True)
+        self.steps[k].removed = True
+        return True
+
+    cdef bint is_inner(self, Py_ssize_t k, int slot) noexcept:
+        """Return True if a step of the same part has made the value of a slot, for a step alone."""
+        return (self.slots[slot].writer >= (self.split if k >= self.split else 0) and self.slots[slot].touches == 2
+                and not self.slots[slot].result and self.notes.slots[slot].origin == FRESH)
 
     cdef const char* joined_name(self, const char* first, const char* second) except NULL:
         cdef tuple key = (<size_t>first, <size_t>second)
@@ -273,10 +307,10 @@ cdef class StepSums:
         return split
 
 
-cdef Py_ssize_t join_sums(Notes notes, Py_ssize_t split, set shared, set results) except -1:
-    cdef StepSums sums
+cdef Py_ssize_t shorten(Notes notes, Py_ssize_t split, set shared, set results) except -1:
+    cdef Shortening steps
     if settings.mode == EAGER:
         return split
-    sums = StepSums(notes, split, shared, results)
-    sums.join()
-    return sums.finish()
+    steps = Shortening(notes, split, shared, results)
+    steps.find()
+    return steps.finish()

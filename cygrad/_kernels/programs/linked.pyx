@@ -23,16 +23,19 @@ cdef int kind_of_loop(const Loop* each) noexcept nogil:
             SUBTRACT_NUMBER if each.number_at == 1 else SUBTRACT_FROM_NUMBER)
 
 
+cdef inline double operand_of(const LinkedStep* step, char** bases, int k) noexcept nogil:
+    return (<const double*>(bases[step.bases[k]] + step.offsets[k]))[0]
+
+
 cdef inline double scalar_sum(const LinkedStep* step, char** bases, const double* numbers) noexcept nogil:
     """Return a sum of multiples of doubles (drivers.sums)."""
-    cdef double value = numbers[0]
-    cdef int k, last = 1
-    for k in range(step.count - 1):
-        if k > 1:
-            last += 1
-            value *= numbers[last - 1]
-        value += numbers[last] * (<const double*>(bases[step.bases[k]] + step.offsets[k]))[0]
-        last += 1
+    cdef double value = numbers[0] + numbers[1] * operand_of(step, bases, 0)
+    if step.count > 2:
+        value += numbers[2] * operand_of(step, bases, 1)
+    if step.count > 3:
+        value = numbers[3] * value + numbers[4] * operand_of(step, bases, 2)
+    if step.count > 4:
+        value = numbers[5] * value + numbers[6] * operand_of(step, bases, 3)
     return value
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad._testing import group_from
 from samples import same_bits
 
 PROGRAMS, CALLS = 200, 3
@@ -98,6 +99,13 @@ def test_gradients_of_programs_at_random(size):
         except RuntimeError:        # a value that a derivative needs has changed
             continue
         compare(with_gradients(function), "float64", size, seed)
+
+
+@pytest.fixture(autouse=True)
+def no_groups():
+    before = group_from(1 << 20)
+    yield
+    group_from(before)
 
 
 def steps_of(function, *inputs):

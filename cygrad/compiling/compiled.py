@@ -10,8 +10,10 @@ from collections import Counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.compiled_node import in_profile, may_replay, recorded_results, replayed
+from cygrad._core.capture.compiled_node import changes_of_versions, in_profile, may_replay, recorded_results, replayed, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole, put_together
 from cygrad._core.capture.replay import GaveUp, Replay
@@ -19,7 +21,7 @@ from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size
-from cygrad._core.memory.storage import DType
+from cygrad._core.memory.storage import DType, get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.float_inputs import floats_as_inputs, floats_as_tensors
@@ -364,6 +366,8 @@ class Capture:
     def __init__(self, owner: Compiled, key: Any, tensors: list[Any], others: list[Any], args: Any, kwargs: Any) -> None:
         self.owner, self.key, self.tensors, self.others, self.args, self.kwargs = owner, key, tensors, others, args, kwargs
         self.entry: Entry | None = None
+        self.versions: list[int] = []   # of the tensors, before
+        self.changes_back: list[tuple[int, int]] = []   # of versions by the backward
         self.reason = ""                # why there is no program
         self.names: set[str] = set()    # that its code uses
         self.sends = False              # messages to other processes
@@ -372,7 +376,7 @@ class Capture:
         """Return the result of the function for arguments, and make the program."""
         notes, observation = Notes(), Observation(self.owner._function, self.others)
         stream = stream_of(None, None).bit_generator
-        before = stream.state
+        before, self.versions = stream.state, versions_of(self.tensors)
         with observation, notes:
             value = self.owner._function(*args, **kwargs)
         self.names, self.sends = observation.names, notes.first_message >= 0
@@ -393,9 +397,12 @@ class Capture:
         if observation.impure:
             raise Uncapturable(observation.impure)
         check_looks(notes)
+        if notes.hooks_outside:
+            raise Uncapturable("it registers a hook on a leaf, or on the history of an argument: register it outside of the function")
         self.check_arguments()
         inputs = self.tensors.copy()
         check_guards(observation, inputs)
+        versions = self.versions + [guard.version for guard in observation.guards if guard.role == GuardRole.TENSOR]
         changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results)
@@ -424,12 +431,16 @@ class Capture:
                                                                 for k, earlier, _, _ in shared_memory(results)):
             raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
                                "by .clone()")
+        if any(has_history_in_outer_memory(result, inputs) for result in results
+               if result.requires_grad and not any(result is each for each in recorded)):
+            raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
         check_messages(notes, bool(recorded))
         if recorded:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
             weights = [zeros_like(result.detach()) for result in recorded]
-            back = self.gradients(notes, observation, recorded, [inputs[number] for number in differentiable], weights)
+            back = self.gradients(notes, observation, recorded, inputs, [inputs[number] for number in differentiable], weights)
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
+        replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + of_gradients, len(self.tensors), template, gradients, differentiable,
@@ -444,16 +455,18 @@ class Capture:
         if not same:
             raise Uncapturable("it changes an argument itself, not the values of a tensor, or a mode: return the new value")
 
-    def gradients(self, notes: Notes, observation: Observation, recorded: list[Any], inputs: list[Any], weights: list[Any]) -> list[Any]:
-        """Return the gradients of results, and note how they are computed."""
-        known, gradients = len(observation.guards), len(notes.changed_gradients())
+    def gradients(self, notes: Notes, observation: Observation, recorded: list[Any], tensors: list[Any], inputs: list[Any],
+                  weights: list[Any]) -> list[Any]:
+        """Return the gradients of results with respect to some of the tensors from outside, and note how they are computed."""
+        known, gradients, versions = len(observation.guards), len(notes.changed_gradients()), versions_of(tensors)
         stream = stream_of(None, None).bit_generator
-        drawn = stream.state
+        drawn, dtype = stream.state, get_default_dtype()
+        observation.begin_repeated(notes.hooks)
         notes.begin_repeated()
-        observation.is_repeated = True
         try:
-            with observation, notes:
+            with np.errstate(), observation, notes:
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
+            self.changes_back = changes_of_versions(tensors, versions, ())
         except (MemoryError, Uncapturable):
             raise
         except Exception as error:      # which the backward will raise again
@@ -461,6 +474,7 @@ class Capture:
         finally:
             notes.restore()
             stream.state = drawn
+            set_default_dtype(dtype)
         if observation.impure:
             raise Uncapturable(observation.impure)
         check_looks(notes)
@@ -516,6 +530,12 @@ def take_apart(value: Any, tensors: list[Any]) -> Any:
     if type(value) is dict:
         return {key: take_apart(item, tensors) for key, item in value.items()}
     raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
+
+
+def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
+    """Say whether a result in the memory of an input has not its history: it was written into a `detach()` of that."""
+    return not any(result is tensor or tensor.requires_grad and result._base is not None
+                   and (result._base is tensor or result._base is tensor._base) for tensor in inputs)
 
 
 def are_same(a: Any, b: Any) -> bool:

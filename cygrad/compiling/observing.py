@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import io
 import operator
 import os
@@ -28,6 +29,8 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardSource
 from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.storage import DType
+from cygrad.autograd.function import FunctionCtx
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +44,7 @@ IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
 FILES = {"posix", "nt", "io", "_io"}        # which Python's own modules look into, too
 LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 MOST_GUARDS = 20_000
+WAY_OUT = "compute the gradients in the function, or call it without compile()"
 OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.generic, CodeType, BuiltinFunctionType, BuiltinMethodType,
           TensorImpl, np.ufunc)
 
@@ -160,21 +164,86 @@ def is_changeable(value: Any) -> bool:
     """Say whether code that names a value may change it: it is no number, text, tensor, function, class or module, nor a tuple of such."""
     if isinstance(value, (tuple, frozenset)):
         return any(is_changeable(each) for each in value)
+    if isinstance(value, (BuiltinFunctionType, BuiltinMethodType)):     # such as `items.append`
+        return is_changeable(value.__self__)
+    if isinstance(value, staticmethod):
+        return is_changeable(value.__func__)
+    if isinstance(value, FunctionType):
+        return not is_inside(value.__code__) and is_changeable((*vars(value).values(), *(value.__defaults__ or ()),
+                                                                *(value.__kwdefaults__ or {}).values()))
     if isinstance(value, np.ndarray):
         return True
-    return not (isinstance(value, (*OPAQUE, FunctionType, ModuleType, type)) or str(type(value).__module__).startswith("cygrad."))
+    if str(type(value).__module__).startswith("cygrad."):       # a generator has a state, an operator has none
+        return not (isinstance(value, (TensorImpl, DType)) or callable(value) or type(value).__hash__ is not object.__hash__)
+    return not isinstance(value, (*OPAQUE, ModuleType, type))
+
+
+def has_changeable_names(value: Any) -> bool:
+    """Say whether a value is a class or a module of the user, whose attributes code may change or reach."""
+    module = sys.modules.get(value.__module__) if isinstance(value, type) else value
+    return isinstance(module, ModuleType) and is_of_user(module)
+
+
+def attributes_of_context(value: Any) -> tuple[Any, ...]:
+    """Return the values that the forward of a user's Function keeps for its backward as attributes."""
+    return tuple(each for name, each in vars(value).items() if not hasattr(FunctionCtx, name))
+
+
+@functools.cache
+def instructions_of(code: CodeType) -> list[dis.Instruction]:
+    """Return the instructions of code."""
+    return [*dis.get_instructions(code)]
 
 
 def changes_of(code: CodeType, frame: FrameType) -> str | None:
-    """Return how code that is about to run may change values of Python outside of it; None: it cannot, but through its arguments."""
-    for instruction in dis.get_instructions(code):
+    """Return how code that is about to run may change values of Python outside of it; None: it cannot."""
+    holder: Any = None      # a class or a module
+    for instruction in instructions_of(code):
         name, kind = instruction.argval, instruction.opname
-        scope = frame.f_globals if kind in ("LOAD_GLOBAL", "LOAD_NAME") else frame.f_locals
-        if kind in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") or kind == "STORE_DEREF" and name in code.co_freevars:
+        if kind in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") or kind == "STORE_DEREF" and name in code.co_freevars:
             return f"assigns {name}"
-        if kind in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF") and is_changeable(scope.get(name)):
+        if kind in ("LOAD_ATTR", "LOAD_METHOD"):
+            value = inspect.getattr_static(holder, name, None)
+        elif has_changeable_names(holder):      # it is no attribute of the holder alone that is used
+            return f"may change {holder.__name__}"
+        elif kind in ("LOAD_GLOBAL", "LOAD_NAME"):
+            value = frame.f_globals.get(name)
+        elif kind in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
+            value = frame.f_locals.get(name)
+        elif kind == "IMPORT_NAME":
+            value = sys.modules.get(name)
+            if has_changeable_names(value) or any(is_changeable(vars(value).get(each)) for each in code.co_names if value is not None):
+                return f"may change {name}"
+        else:
+            value = None
+        if is_changeable(value):
             return f"may change {name}"
-    return "may change self" if "self" in code.co_varnames[:code.co_argcount] and is_changeable(frame.f_locals.get("self")) else None
+        holder = value if isinstance(value, (ModuleType, type)) else None
+    caller = frame.f_back
+    if caller is None or is_inside(caller.f_code):      # the arguments of other calls are checked where they come from
+        for name, value in arguments_of(code, frame).items():
+            if is_changeable(value) or has_changeable_names(value):
+                return f"may change {name}"
+    return None
+
+
+def arguments_of(code: CodeType, frame: FrameType) -> dict[str, Any]:
+    """Return the arguments of a call that begins; of keywords, and of the context of a Function, the values."""
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
+    values = {name: frame.f_locals.get(name) for name in names}
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        keywords = code.co_varnames[len(names)]
+        values[keywords] = tuple(frame.f_locals[keywords].values())
+    return {name: attributes_of_context(value) if isinstance(value, FunctionCtx) else value for name, value in values.items()}
+
+
+def reason_of_hook(hook: Any) -> str | None:
+    """Return how a hook may change values of Python; None: it cannot, or by code of Python, which is seen when it runs."""
+    parts = [hook]
+    for part in parts:
+        if isinstance(part, functools.partial):
+            parts += [part.func, *part.args, *part.keywords.values()]
+    return next((f"may change {part!r}" for part in parts if not isinstance(part, functools.partial) and is_changeable(part)), None)
 
 
 class Observation:
@@ -212,6 +281,10 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time."""
         if event == "call":
             code = frame.f_code
+            if self.is_repeated and not is_inside(code) and not is_of_python(code):
+                reason = changes_of(code, frame)
+                if reason:      # before it runs
+                    self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")
             if code.co_name == "__init__" and code.co_argcount:
                 self.new.add(id(frame.f_locals[code.co_varnames[0]]))
             if code not in self.codes:
@@ -234,11 +307,6 @@ class Observation:
 
     def meet(self, code: CodeType, frame: FrameType) -> None:
         """Guard the values that new code can name."""
-        if self.is_repeated:
-            reason = changes_of(code, frame)
-            if reason:      # before it runs
-                raise Uncapturable(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: "
-                                   "compute the gradients in the function, or call it without compile()")
         self.guarded_codes.add(code)
         names = names_in(code) - self.names
         self.names |= names
@@ -274,8 +342,18 @@ class Observation:
         self.refuse(f"{frame.f_code.co_filename}:{frame.f_lineno} {reason}")
 
     def refuse(self, reason: str) -> None:
-        """Note a reason why a replay would differ, if it is the first one."""
+        """Note a reason why a replay would differ, if it is the first one; code that is repeated does not run on."""
         self.impure = self.impure or reason
+        if self.is_repeated:
+            raise Uncapturable(self.impure)
+
+    def begin_repeated(self, hooks: Iterable[Any]) -> None:
+        """Say that from now on code runs besides the call of the user, some hooks among it: it must change nothing."""
+        self.is_repeated = True
+        for hook in hooks:
+            reason = reason_of_hook(hook)
+            if reason:
+                self.refuse(f"its backward runs a hook that {reason}: {WAY_OUT}")
 
     # ----- Places -----
     def guard(self, source: int, holder: Any, name: Any) -> None:

@@ -261,6 +261,41 @@ def test_writes_are_repeated_and_counted():
         assert state.tolist() == (X * k).tolist() and state._version > version
 
 
+def test_versions_are_the_functions():
+    state = cg.zeros(3, dtype=cg.float64)
+
+    def change(x, empty):
+        x[1:].add_(1.0).mul_(2.0)
+        state.copy_(x)
+        empty.add_(1.0).mul_(2.0)
+        y = (x * 2.0).add_(1.0)
+        return y.mul_(2.0), x.reshape(-1)
+
+    versions = []
+    for function in (captured(change), change):
+        state.zero_()
+        for _ in range(3):
+            x, empty, before = X.clone(), cg.zeros(0), state._version
+            y, view = function(x, empty)
+            versions.append((x._version, empty._version, state._version - before, y._version, view._version))
+    assert versions == [(2, 2, 1, 2, 2)] * 6
+
+
+def test_a_history_in_the_memory_of_an_argument():
+    """A tensor that is written into a `detach()` is no view with the history of the argument."""
+    def write(x, target):
+        return target.detach().copy_(x * 3.0)
+
+    with pytest.warns(RuntimeWarning, match="has a history in the memory of another tensor"):
+        compiled = cg.compile(write)
+        for needs_grad in (False, True):
+            for _ in range(3):
+                x, target = cg.ones(3, requires_grad=True), cg.zeros(3, requires_grad=needs_grad)
+                compiled(x, target).sum().backward()
+                assert x.grad.tolist() == [3.0] * 3
+                assert target.grad is None
+
+
 def test_a_replay_that_gives_up_has_written_nothing():
     state = cg.zeros(3, dtype=cg.float64)
 

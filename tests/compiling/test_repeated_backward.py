@@ -1,5 +1,7 @@
 """At capture the backward runs once besides the call of the user: nothing that its code does may be seen."""
 
+import functools
+import os
 import warnings
 
 import numpy as np
@@ -18,14 +20,27 @@ TOTAL = 0.0
 
 
 class Meter:
+    readings: list[float] = []
+    factor = 2.0
+
     def __init__(self):
         self.count = 0
+
+    def __call__(this, gradient):       # by another name than most
+        this.readings.append(1.0)
+
+    @classmethod
+    def note(cls):
+        cls.readings.append(1.0)
 
     def watch(self, gradient):
         self.count += 1
 
 
 METER = Meter()
+GENERATOR = cg.Generator()
+LEAF = cg.ones(3, requires_grad=True)
+VARIABLE = "CYGRAD_TESTS_OF_A_REPEATED_BACKWARD"
 
 
 def with_hook(hook):
@@ -93,6 +108,75 @@ def change_object(gradient, state, seen):
     METER.watch(gradient)
 
 
+def change_in_turn(gradient, state, seen, log=LOG):
+    log.append(1.0)
+
+
+def change_class(gradient, state, seen):
+    Meter.readings.append(1.0)
+
+
+def change_class_by_name(gradient, state, seen):
+    vars(Meter)["readings"].append(1.0)
+
+
+def change_module(gradient, state, seen):
+    import os
+    os.environ[VARIABLE] += "1"
+
+
+def change_own_attribute(gradient, state, seen):
+    (lambda function: function.readings.append(1.0))(change_own_attribute)
+
+
+def change_by_another(gradient, state, seen):
+    (lambda: Meter.note())()
+
+
+def change_settings(gradient, state, seen):
+    np.seterr(all="ignore")
+    cg.set_default_dtype(cg.float64)
+
+
+def draw_elsewhere(gradient, state, seen):
+    return gradient * cg.rand(3, generator=GENERATOR)
+
+
+def add_to_gradient(gradient, state, seen):
+    with cg.enable_grad():
+        (LEAF * 2.0).sum().backward()
+
+
+def note(log, gradient, state, seen):
+    log.append(1.0)
+
+
+def without_arguments(hook):
+    """Return a function of a tensor and its state whose backward calls a hook with the gradient alone."""
+    def function(x, state):
+        y = x * 3.0
+        y.register_hook(hook)
+        return y * x, x * 2.0
+
+    return function
+
+
+class Logged(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.log = LOG
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.log.append(1.0)
+        return gradient * 2.0
+
+
+def read_class(gradient, state, seen):
+    return gradient * Meter.factor
+
+
 def give_gradient(gradient, state, seen):
     state.grad = gradient.clone()
 
@@ -109,10 +193,16 @@ def cell_hook():
 
 
 HOOKS = (change_state, change_result, change_by_index, change_by_sorting, change_global, draw, change_list, change_array, assign_global,
-         change_object, give_gradient)
+         change_object, give_gradient, change_in_turn, change_class, change_class_by_name, change_module, change_own_attribute,
+         change_by_another, change_settings, draw_elsewhere, add_to_gradient)
 FUNCTIONS = {
     **{hook.__name__: with_hook(hook) for hook in HOOKS},
     "a function's backward": lambda x, state: (Scaled.apply(x, state), x * 2.0),
+    "attributes of a context": lambda x, state: (Logged.apply(x), x * 2.0),
+    "a partial function": with_hook(functools.partial(note, LOG)),
+    "a method of a list": without_arguments(LOG.append),
+    "a callable object": without_arguments(METER),
+    "a bound method of a class": without_arguments(functools.partial(list.append, LOG)),
     "a checkpoint": lambda x, state: (checkpoint(lambda each: each.sin() * cg.rand(3), x, use_reentrant=False), x * 2.0),
 }
 
@@ -122,13 +212,18 @@ def history(function):
     global TOTAL
     GLOBAL.zero_()
     LOG.clear()
-    COUNTS[:], METER.count, TOTAL = 0, 0, 0.0
+    Meter.readings.clear()
+    change_own_attribute.readings = []
+    COUNTS[:], METER.count, TOTAL, LEAF.grad, os.environ[VARIABLE] = 0, 0, 0.0, None, ""
     cg.manual_seed(0)
+    GENERATOR.manual_seed(0)
     state, values = cg.zeros(3), []
 
     def look(*tensors):
         values.extend([*(each.detach().numpy().copy() for each in (*tensors, state, GLOBAL)), np.array(len(LOG)), COUNTS.copy(),
-                       np.array([METER.count, TOTAL, state._version > 0, state.grad is None])])
+                       np.array([METER.count, TOTAL, state._version, state.grad is None, len(Meter.readings), len(os.environ[VARIABLE]),
+                                 len(change_own_attribute.readings), np.geterr()["over"] == "ignore", LEAF.grad is None]),
+                       GENERATOR.get_state().numpy().copy()])
 
     for k in range(CALLS):
         x = cg.tensor([1.0, 2.0, 3.0 + k], requires_grad=True)
@@ -139,12 +234,24 @@ def history(function):
     return values
 
 
+def histories(function):
+    """Return the histories of a function that is compiled, and of itself."""
+    histories = []
+    for each in (cg.compile(function), function):
+        dtype = cg.get_default_dtype()
+        with warnings.catch_warnings(), np.errstate():
+            warnings.simplefilter("ignore", RuntimeWarning)     # some stay as they are
+            try:
+                histories.append(history(each))
+            finally:
+                cg.set_default_dtype(dtype)
+    return histories
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_it_changes_nothing(name):
-    with warnings.catch_warnings():     # some stay as they are
-        warnings.simplefilter("ignore", RuntimeWarning)
-        computed = history(cg.compile(FUNCTIONS[name]))
-    for value, expected in zip(computed, history(FUNCTIONS[name]), strict=True):
+    computed = histories(FUNCTIONS[name])
+    for value, expected in zip(*computed, strict=True):
         assert same_bits(value, expected)
 
 
@@ -160,3 +267,38 @@ def test_changes_of_tensors_are_captured(hook):
     compiled = cg.compile(with_hook(hook), fullgraph=True)
     assert history(compiled)
     assert compiled.cache_info().hits == CALLS - 1
+
+
+def test_a_class_is_read():
+    compiled = cg.compile(with_hook(read_class), fullgraph=True)
+    assert history(compiled)
+    assert compiled.cache_info().hits == CALLS - 1
+
+
+def on_leaf(x):
+    x.register_post_accumulate_grad_hook(lambda leaf: LOG.append(1.0))
+
+
+def on_node(x):
+    x.grad_fn.register_prehook(lambda gradients: (gradients[0] * 2.0,))
+
+
+def on_accumulation(x):
+    x.grad_fn.next_functions[0][0].register_hook(lambda inputs, outputs: LOG.append(1.0))
+
+
+@pytest.mark.parametrize("register", [on_leaf, on_node, on_accumulation], ids=lambda register: register.__name__)
+def test_hooks_on_arguments_are_no_part_of_a_program(register):
+    def function(x):
+        register(x)
+        return x * x
+
+    seen = []
+    with pytest.warns(RuntimeWarning, match="it registers a hook on a leaf, or on the history of an argument"):
+        for each in (cg.compile(function), function):
+            LOG.clear()
+            for _ in range(CALLS):
+                x = cg.ones(3, requires_grad=True)
+                each(x if register is on_leaf else x * 1.0).sum().backward()
+                seen.append((len(LOG), x.grad.tolist()))
+    assert seen[:CALLS] == seen[CALLS:]

@@ -9,6 +9,8 @@ class Room: ...
 class Captured:
     name: str
     reads_back: tuple[int, ...]
+    changes: list[tuple[int, int]]
+    changes_back: list[tuple[int, int]]
     written: tuple[int, ...]
     recorded: tuple[int, ...]
     fails_after_call: bool

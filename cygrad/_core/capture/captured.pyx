@@ -99,7 +99,7 @@ cdef class Captured:
 
     def __cinit__(self, Notes notes not None, list inputs, list results, Py_ssize_t split, list gradients, list back, str name):
         self.name, self.notes, self.calls = name, notes, notes.calls
-        self.inputs = <int>len(inputs)
+        self.inputs, self.changes, self.changes_back = <int>len(inputs), [], []
         self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)
         self.forward_part.first, self.forward_part.end = 0, split
         self.backward_part.first, self.backward_part.end = split, notes.count

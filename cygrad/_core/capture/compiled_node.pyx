@@ -14,7 +14,7 @@ from cygrad._core.graph.tensor cimport (CONTIGUOUS, SPECIAL, TENSOR_TRACKED, Ten
                                         tensor_type)
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
-from cygrad._core.memory.storage cimport owner_of, version_of
+from cygrad._core.memory.storage cimport Storage, owner_of, version_of, visible_version
 from cygrad._core.operands.operands cimport is_dense
 
 from cygrad._core.capture.replay import GaveUp
@@ -59,9 +59,11 @@ cdef class CompiledNode(Node):
                 state = list(state)
             else:
                 self.saved0 = None      # the residuals die one by one
+            versions = versions_to_be(inputs, replay.changes_back)
             try:
                 computed = replay.run_backward(list(inputs), state,
                                                [weight_of(gradient, tensor) for gradient, tensor in zip(gradients, outputs)])
+                count_changes(inputs, replay.changes_back, versions)
             except GaveUp:      # a decision by the values of gradients
                 pass
         if computed is None:
@@ -122,10 +124,45 @@ def in_profile():
     return bool(profiling_threads) and is_profiling()
 
 
+cdef list versions_to_be(object inputs, list changes):
+    """Return the versions that inputs have after the changes of a part."""
+    return [visible_version((<TensorImpl>inputs[number]).storage.version) + count for number, count in changes]
+
+
+cdef int count_changes(object inputs, list changes, list versions) except -1:
+    """Count the changes of inputs that a part of a program has made; its calls of Python have counted theirs."""
+    for (number, _), version in zip(changes, versions):
+        while visible_version((<TensorImpl>inputs[number]).storage.version) < version:
+            count_change(<TensorImpl>inputs[number])
+    return 0
+
+
+def versions_of(list tensors not None):
+    """Return how often tensors were changed."""
+    return [visible_version((<TensorImpl?>tensor).storage.version) for tensor in tensors]
+
+
+def changes_of_versions(list inputs not None, list before not None, tuple written not None):
+    """Return the numbers of inputs that were changed, each with how often; one number for each counter.
+
+    `before`: the versions of the first inputs. Where none is known, one that a program has written counts as one change.
+    """
+    cdef Storage storage
+    cdef dict changes = {}      # by the counter
+    for number, old in enumerate(before):
+        storage = (<TensorImpl?>inputs[number]).storage
+        count = visible_version(storage.version) - old
+        if count > changes.get(id(storage), (0, 0))[1]:
+            changes[id(storage)] = number, count
+    for number in written:
+        changes.setdefault(id((<TensorImpl?>inputs[number]).storage), (number, 1))
+    return [*changes.values()]
+
+
 def replayed(Replay replay not None, list inputs not None, tuple differentiable not None, object rerun):
     """Return the results of a program for inputs, recorded where `differentiable` has numbers of inputs."""
     cdef Py_ssize_t token = begin_event(replay.name, tuple(inputs), -1) if profiling_threads else 0
-    cdef list state = [], results
+    cdef list state = [], results, versions = versions_to_be(inputs, replay.changes)
     cdef CompiledNode node
     cdef TensorImpl tensor
     cdef int k
@@ -134,8 +171,7 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
         results = replay.run_forward(inputs, state)
     finally:
         end_event(token)
-    for number in replay.written:
-        count_change(<TensorImpl>inputs[number])
+    count_changes(inputs, replay.changes, versions)
     if not differentiable or not grad_mode()[0]:
         return results
     node = CompiledNode.__new__(CompiledNode)

@@ -24,6 +24,7 @@ class Guard:
     holder: Any
     name: Any
     value: Any
+    version: int
 
     def __init__(self, source: int, holder: Any, name: Any, value: Any = ...) -> None: ...
     def value_now(self) -> Any: ...

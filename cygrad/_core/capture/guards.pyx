@@ -6,6 +6,7 @@ from cpython.object cimport PyObject, PyObject_GenericGetAttr
 
 from cygrad._core.capture.signature cimport is_plain_value, kind_of, plain_kind
 from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.storage cimport visible_version
 
 from numpy import ndarray
 
@@ -52,7 +53,7 @@ cdef class Guard:
         if value is MISSING:
             self.role = ABSENT
         elif isinstance(value, TensorImpl):
-            self.role, self.value = TENSOR, kind_of(value)
+            self.role, self.value, self.version = TENSOR, kind_of(value), visible_version((<TensorImpl>value).storage.version)
         elif is_plain_value(value):
             self.role, self.value = PLAIN, value
         elif isinstance(value, ndarray):

@@ -15,6 +15,7 @@ cdef class Layout:
     cdef int kind
     cdef int base, dtype, ndim
     cdef intptr_t offset
+    cdef unsigned long long version     # how often a result was changed
     cdef intptr_t[16] dims      # sizes, then strides
     cdef tuple many_sizes, many_strides
 

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl, new_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport Storage
+from cygrad._core.memory.storage cimport Storage, visible_version
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 
 
@@ -17,6 +17,7 @@ cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset):
     cdef Layout layout = Layout.__new__(Layout)
     cdef int d
     layout.kind, layout.base, layout.offset, layout.dtype, layout.ndim = kind, base, offset, tensor.dtype_nr, tensor.ndim
+    layout.version = visible_version(tensor.storage.version)
     if tensor.ndim <= 8:
         for d in range(tensor.ndim):
             layout.dims[d], layout.dims[8 + d] = tensor.sizes[d], tensor.strides[d]

@@ -96,7 +96,10 @@ cdef class Replay(Captured):
                 results.append(view)
             else:
                 tensor = tensor_in(layout, storages[layout.base], 0)
-                results.append(tensor if layout.base != CONSTANTS else copy_of(tensor, tensor.dtype_nr))
+                if layout.base == CONSTANTS:
+                    tensor = copy_of(tensor, tensor.dtype_nr)
+                tensor.storage.version = layout.version
+                results.append(tensor)
         return results
 
     cdef list run(self, Part part, list inputs, list storages, char** pointers):

@@ -1,6 +1,7 @@
 """Hooks registered among others in a table, each by a handle; the engine calls them."""
 from cygrad._core.graph.history cimport refresh
-from cygrad._core.graph.node cimport Hooks, Node
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, Hooks, Node
+from cygrad._core.graph.notes cimport current_notes, is_noting
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.graph.tracking cimport track_reachable
 
@@ -45,12 +46,14 @@ class RemovableHandle:
         self.remove()
 
 
-cpdef object register_among(Hooks hooks, str kind, object hook):
-    """Add a hook to a table (`pre`, `post` or `accumulated`) and return its handle."""
+cpdef object register_among(Hooks hooks, str kind, object hook, Node node=None):
+    """Add a hook to a table (`pre` or `post` of a node, or `accumulated` of a leaf) and return its handle."""
     table = getattr(hooks, kind)
     if table is None:
         table = HookTable()
         setattr(hooks, kind, table)
+    if is_noting() and (node is None or node.flags & NODE_ACCUMULATES or node.sequence_nr <= current_notes().newest_node):
+        current_notes().hooks_outside = True
     return register(table, hook)
 
 
@@ -61,6 +64,8 @@ cpdef object register(object table, object hook):
     track_held_objects(hook)
     global registered
     registered += 1
+    if is_noting():
+        current_notes().hooks.append(hook)
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle

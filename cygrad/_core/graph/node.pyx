@@ -264,14 +264,14 @@ cdef class Node:
 
         Returns a handle with `remove()`.
         """
-        return register_among(self._hooks(), "post", fn)
+        return register_among(self._hooks(), "post", fn, self)
 
     def register_prehook(self, fn):
         """Call `fn(grad_outputs)` each time before this node computes; a tuple it returns replaces `grad_outputs`.
 
         Returns a handle with `remove()`.
         """
-        return register_among(self._hooks(), "pre", fn)
+        return register_among(self._hooks(), "pre", fn, self)
 
     def __call__(self, *grads):
         """Turn gradients of the outputs into gradients of the inputs, without the engine.

@@ -75,6 +75,10 @@ cdef class Notes:
     cdef readonly Py_ssize_t first_message  # the number of steps before the first message to other processes; -1: there is none
     cdef readonly bint repeats              # these steps run besides the call of the user: nothing outside may see them
     cdef Py_ssize_t first_repeated          # the number of slots before
+    cdef dict before_gradients              # number of a tensor: its .grad before the repeated steps, if that had changed already
+    cdef readonly list hooks                # that were registered
+    cdef public bint hooks_outside          # one of them on a node from before, or on a leaf, for after its gradient is added to
+    cdef readonly unsigned long long newest_node    # from before
     cdef dict before                        # values from before that a repeated step has changed: (Storage, version, bytes) by id
     cdef readonly Looks looks               # that are part of no call
     cdef object outer

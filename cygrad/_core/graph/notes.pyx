@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport Launch, Traits
+from cygrad._core.graph.node cimport last_sequence_nr
 from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
 from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
@@ -50,8 +51,8 @@ cdef class Notes:
         last_notes += 1
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
-        self.gradients, self.looks = {}, Looks()
-        self.first_message = -1
+        self.gradients, self.looks, self.hooks = {}, Looks(), []
+        self.first_message, self.newest_node = -1, last_sequence_nr
 
     def __dealloc__(self):
         cdef Py_ssize_t k
@@ -109,10 +110,13 @@ cdef class Notes:
     def begin_repeated(self):
         """Say that from now on steps run besides the call of the user: `restore` undoes their changes."""
         self.repeats, self.first_repeated, self.before = True, self.slot_count, {}
+        self.before_gradients = {number: (<TensorImpl>(<tuple>pair)[0]).gradient for number, pair in self.gradients.items()}
 
     def restore(self):
-        """Give memory from before the repeated steps the values and versions that it had."""
+        """Give memory from before the repeated steps the values and versions that it had, and tensors their gradients."""
         cdef Storage storage
+        for number, pair in self.gradients.items():
+            (<TensorImpl>(<tuple>pair)[0]).gradient = self.before_gradients.get(number, (<tuple>pair)[1])
         for storage, version, values in self.before.values():
             memcpy(storage.data, <const char*>values, len(values))
             storage.version = version

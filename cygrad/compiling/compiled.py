@@ -458,7 +458,7 @@ class Capture:
     def gradients(self, notes: Notes, observation: Observation, recorded: list[Any], tensors: list[Any], inputs: list[Any],
                   weights: list[Any]) -> list[Any]:
         """Return the gradients of results with respect to some of the tensors from outside, and note how they are computed."""
-        known, gradients, versions = len(observation.guards), len(notes.changed_gradients()), versions_of(tensors)
+        known, gradients, versions = len(observation.guards), len(notes.changed_gradients()), versions_of(tensors + weights)
         stream = stream_of(None, None).bit_generator
         drawn, dtype = stream.state, get_default_dtype()
         observation.begin_repeated(notes.hooks)
@@ -466,7 +466,7 @@ class Capture:
         try:
             with np.errstate(), observation, notes:
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
-            self.changes_back = changes_of_versions(tensors, versions, ())
+            self.changes_back = changes_of_versions(tensors + weights, versions, ())
         except (MemoryError, Uncapturable):
             raise
         except Exception as error:      # which the backward will raise again

@@ -281,6 +281,32 @@ def test_versions_are_the_functions():
     assert versions == [(2, 2, 1, 2, 2)] * 6
 
 
+def test_versions_of_a_replay_that_gives_up():
+    def write(x, state):
+        state[cg.tensor([0, 2])] = x[:2]
+        return x * 2.0 if state.sum() > 3.0 else x * 3.0
+
+    compiled = captured(write)
+    for number in (1.0, 2.0, 1.0):
+        state = cg.zeros(3)
+        compiled(cg.full((3,), number), state)
+        assert state._version == 1
+    assert compiled.cache_info().misses == 2
+
+
+def test_versions_of_gradients():
+    def change(x):
+        y = x * 2.0
+        y.register_hook(lambda gradient: gradient.mul_(2.0))
+        return y
+
+    compiled = captured(change)
+    for _ in range(3):
+        x, gradient = cg.ones(3, requires_grad=True), cg.ones(3)
+        compiled(x).backward(gradient)
+        assert (x.grad.tolist(), gradient.tolist(), gradient._version) == ([4.0] * 3, [2.0] * 3, 1)
+
+
 def test_a_history_in_the_memory_of_an_argument():
     """A tensor that is written into a `detach()` is no view with the history of the argument."""
     def write(x, target):

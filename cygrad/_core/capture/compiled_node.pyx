@@ -59,11 +59,12 @@ cdef class CompiledNode(Node):
                 state = list(state)
             else:
                 self.saved0 = None      # the residuals die one by one
-            versions = versions_to_be(inputs, replay.changes_back)
+            weights = [weight_of(gradient, tensor) for gradient, tensor in zip(gradients, outputs)]
+            outside = list(inputs) + weights
+            versions = versions_to_be(outside, replay.changes_back)
             try:
-                computed = replay.run_backward(list(inputs), state,
-                                               [weight_of(gradient, tensor) for gradient, tensor in zip(gradients, outputs)])
-                count_changes(inputs, replay.changes_back, versions)
+                computed = replay.run_backward(list(inputs), state, weights)
+                count_changes(outside, replay.changes_back, versions)
             except GaveUp:      # a decision by the values of gradients
                 pass
         if computed is None:

@@ -108,7 +108,7 @@ cdef class Replay(Captured):
         cdef void* scratch = malloc(max(self.scratch_bytes, <size_t>1))
         cdef Py_ssize_t k = part.first, stop
         cdef bint released = part.end - part.first >= STEPS_WITHOUT_GIL or part.arena_bytes >= BYTES_WITHOUT_GIL
-        cdef list before = None
+        cdef list before = None, versions = [(<TensorImpl>inputs[number]).storage.version for number, _, _ in part.writes]
         if scratch is NULL:
             raise MemoryError()
         storages[ARENA], pointers[ARENA] = arena, arena.data
@@ -126,7 +126,8 @@ cdef class Replay(Captured):
             return self.results_of(part, inputs, storages)
         except BaseException:
             if before is not None:
-                for (number, first, end), values in zip(part.writes, before):
+                for (number, first, end), values, version in zip(part.writes, before, versions):
+                    (<TensorImpl>inputs[number]).storage.version = version      # calls of Python have counted
                     memcpy(pointers[FIRST_INPUT + number] + <intptr_t>first, <const char*>values, end - first)
             raise
         finally:

@@ -44,6 +44,7 @@ IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
 FILES = {"posix", "nt", "io", "_io"}        # which Python's own modules look into, too
 LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 MOST_GUARDS = 20_000
+CYTHON_FUNCTION = "cython_function_or_method"       # of a module of its own for each version of Cython
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
 OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.generic, CodeType, BuiltinFunctionType, BuiltinMethodType,
           TensorImpl, np.ufunc)
@@ -67,6 +68,11 @@ def is_imported(frame: FrameType) -> bool:
     while caller is not None and not caller.f_code.co_filename.startswith("<frozen importlib"):
         caller = caller.f_back
     return caller is not None
+
+
+def makes_named_tuple(frame: FrameType) -> bool:
+    """Say whether a frame runs the function that Python writes for a class of named tuples."""
+    return str(frame.f_globals.get("__name__")).startswith("namedtuple_")
 
 
 def is_of_user(module: ModuleType) -> bool:
@@ -173,7 +179,8 @@ def is_changeable(value: Any) -> bool:
                                                                 *(value.__kwdefaults__ or {}).values()))
     if isinstance(value, np.ndarray):
         return True
-    if str(type(value).__module__).startswith("cygrad."):       # a generator has a state, an operator has none
+    if str(type(value).__module__).partition(".")[0] == "cygrad" or type(value).__name__ == CYTHON_FUNCTION:
+        # A generator has a state, an operator has none.
         return not (isinstance(value, (TensorImpl, DType)) or callable(value) or type(value).__hash__ is not object.__hash__)
     return not isinstance(value, (*OPAQUE, ModuleType, type))
 
@@ -281,7 +288,7 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time."""
         if event == "call":
             code = frame.f_code
-            if self.is_repeated and not is_inside(code) and not is_of_python(code):
+            if self.is_repeated and not (is_inside(code) or is_of_python(code) or makes_named_tuple(frame) or is_imported(frame)):
                 reason = changes_of(code, frame)
                 if reason:      # before it runs
                     self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")

@@ -262,7 +262,11 @@ def test_a_cell_is_no_state_of_it():
         assert same_bits(value, expected)
 
 
-@pytest.mark.parametrize("hook", [change_state, change_result, draw], ids=lambda hook: hook.__name__)
+def use_operators(gradient, state, seen):
+    return cg.linalg.norm(cg.cat([gradient, cg.sin(gradient)])) * cg.exp(-gradient.abs()).to(cg.float32)
+
+
+@pytest.mark.parametrize("hook", [change_state, change_result, draw, use_operators], ids=lambda hook: hook.__name__)
 def test_changes_of_tensors_are_captured(hook):
     compiled = cg.compile(with_hook(hook), fullgraph=True)
     assert history(compiled)

@@ -25,7 +25,8 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # Rooms and modules whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are
 # short, or LAPACK's, and the engine is no slower.
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
-                                 "special", "hooks", "boxes", "gathering", "stepped"), SELDOM),
+                                 "special", "hooks", "boxes", "gathering", "stepped", "bands", "points", "patches", "windows",
+                                 "diagonals", "sparse_rows", "convolution", "distances", "grid_sums", "contraction"), SELDOM),
                 **dict.fromkeys(("looped", "replay", "signature"), CALLS),
                 **dict.fromkeys(("matrices", "engine", "profiling"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"

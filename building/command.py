@@ -25,10 +25,10 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # Rooms and modules whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are
 # short, or LAPACK's, and the engine is no slower.
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
-                                 "special", "hooks", "boxes", "gathering", "stepped", "bands", "points", "patches", "windows",
-                                 "diagonals", "sparse_rows", "convolution", "distances", "grid_sums", "contraction"), SELDOM),
-                **dict.fromkeys(("looped", "replay", "signature"), CALLS),
-                **dict.fromkeys(("matrices", "engine", "profiling"), SHORT)}
+                                 "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
+                                 "checking", "profiling"), SELDOM),
+                **dict.fromkeys(("looped", "signature"), CALLS),
+                **dict.fromkeys(("matrices", "engine", "replay"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

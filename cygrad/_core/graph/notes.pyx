@@ -41,6 +41,17 @@ cpdef bint is_noting() noexcept:
     return cg_notes_place()[0] is not NULL
 
 
+cdef void* with_room(void* items, Py_ssize_t count, Py_ssize_t* room, size_t itemsize) except NULL:
+    """Return memory of the same items in which there is room for one more."""
+    cdef void* memory = items
+    if count == room[0]:
+        memory = realloc(items, (2 * room[0] + 16) * itemsize)
+        if memory is NULL:
+            raise MemoryError()
+        room[0] = 2 * room[0] + 16
+    return memory
+
+
 @cython.final
 @cython.binding(False)
 cdef class Notes:
@@ -149,13 +160,8 @@ cdef class Notes:
         return self.by_address.get(<size_t><void*>storage, -1)
 
     cdef int new_slot(self, Origin origin, size_t nbytes) except -1:
-        cdef Slot* slots
         cdef Slot* slot
-        if self.slot_count == self.slot_room:
-            slots = <Slot*>realloc(self.slots, (2 * self.slot_room + 16) * sizeof(Slot))
-            if slots is NULL:
-                raise MemoryError()
-            self.slots, self.slot_room = slots, 2 * self.slot_room + 16
+        self.slots = <Slot*>with_room(self.slots, self.slot_count, &self.slot_room, sizeof(Slot))
         slot = &self.slots[self.slot_count]
         memset(slot, 0, sizeof(Slot))
         slot.origin, slot.nbytes, slot.met, slot.first = origin, nbytes, <int>self.count, <intptr_t>nbytes
@@ -202,12 +208,7 @@ cdef class Notes:
 
     # ----- Steps -----
     cdef Note* next_note(self) except NULL:
-        cdef Note* notes
-        if self.count == self.room:
-            notes = <Note*>realloc(self.notes, (2 * self.room + 16) * sizeof(Note))
-            if notes is NULL:
-                raise MemoryError()
-            self.notes, self.room = notes, 2 * self.room + 16
+        self.notes = <Note*>with_room(self.notes, self.count, &self.room, sizeof(Note))
         memset(&self.notes[self.count], 0, sizeof(Note))
         return &self.notes[self.count]
 

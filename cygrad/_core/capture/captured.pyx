@@ -411,7 +411,7 @@ cdef class Captured:
         return 0
 
     cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1:
-        """Link a step of at most three places; False where they do not fit into it."""
+        """Link a step whose places are its own; False where they do not fit into it."""
         cdef intptr_t offset
         cdef int j, base
         for j in range(note.count):

@@ -132,9 +132,12 @@ cdef list versions_to_be(object inputs, list changes):
 
 cdef int count_changes(object inputs, list changes, list versions) except -1:
     """Count the changes of inputs that a part of a program has made; its calls of Python have counted theirs."""
-    for (number, _), version in zip(changes, versions):
-        while visible_version((<TensorImpl>inputs[number]).storage.version) < version:
-            count_change(<TensorImpl>inputs[number])
+    cdef TensorImpl tensor
+    cdef Py_ssize_t k
+    for k in range(len(changes)):
+        tensor = inputs[changes[k][0]]
+        while visible_version(tensor.storage.version) < versions[k]:
+            count_change(tensor)
     return 0
 
 

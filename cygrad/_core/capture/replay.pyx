@@ -108,7 +108,7 @@ cdef class Replay(Captured):
         cdef void* scratch = malloc(max(self.scratch_bytes, <size_t>1))
         cdef Py_ssize_t k = part.first, stop
         cdef bint released = part.end - part.first >= STEPS_WITHOUT_GIL or part.arena_bytes >= BYTES_WITHOUT_GIL
-        cdef list before = None, versions = [(<TensorImpl>inputs[number]).storage.version for number, _, _ in part.writes]
+        cdef list before = None
         if scratch is NULL:
             raise MemoryError()
         storages[ARENA], pointers[ARENA] = arena, arena.data
@@ -116,7 +116,8 @@ cdef class Replay(Captured):
             for base in part.early:     # which steps meet in any order
                 self.storage_of_base(base, storages, pointers)
             if part.restores:
-                before = [(<const char*>pointers[FIRST_INPUT + number] + <intptr_t>first)[:end - first]
+                before = [((<TensorImpl>inputs[number]).storage.version,
+                           (<const char*>pointers[FIRST_INPUT + number] + <intptr_t>first)[:end - first])
                           for number, first, end in part.writes]
             for stop in part.stops:
                 self.run_kernels(part, k, stop, pointers, scratch, released)
@@ -126,7 +127,7 @@ cdef class Replay(Captured):
             return self.results_of(part, inputs, storages)
         except BaseException:
             if before is not None:
-                for (number, first, end), values, version in zip(part.writes, before, versions):
+                for (number, first, end), (version, values) in zip(part.writes, before):
                     (<TensorImpl>inputs[number]).storage.version = version      # calls of Python have counted
                     memcpy(pointers[FIRST_INPUT + number] + <intptr_t>first, <const char*>values, end - first)
             raise

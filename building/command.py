@@ -27,7 +27,7 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
                                  "checking", "profiling"), SELDOM),
-                **dict.fromkeys(("looped", "signature"), CALLS),
+                **dict.fromkeys(("looped", "signature"), CALLS), "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "replay"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]

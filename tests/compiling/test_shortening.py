@@ -1,5 +1,7 @@
 """Steps over small arrays that another step of a captured program does: bits are as by steps one by one."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,19 @@ def set_part(a, b, number):
     result = a * number
     result[:1] = b[:1] + a[:1]
     return result
+
+
+def set_parts(a, b, number):
+    result = cg.zeros_like(a)
+    result[1:].add_(b[1:])
+    result[:1] = a[:1] * number
+    return result
+
+
+def add_to_zeros(a, b, number):
+    result = cg.zeros_like(a)
+    result[:1].sub_(b[:1] * a[:1])
+    return result + a * number
 
 
 STEPS = {
@@ -32,6 +47,9 @@ STEPS = {
     "join": lambda a, b, number: cg.cat([a[:1] * number, b[1:] - a[1:]]),
     "stack": lambda a, b, number: cg.stack([a + b, b * number, a.sin()]).sum(0),
     "set a part": set_part,
+    "set the parts of zeros": set_parts,
+    "add to zeros": add_to_zeros,
+    "put elements together": lambda a, b, number: cg.cat([a[:1] * b[:1], a[1:] - b[1:]]) * number + b,
 }
 
 
@@ -121,7 +139,101 @@ def test_a_sum_is_one_step(size):
     assert steps_of(lambda x, y, z: x + 2 * y - 0.5 * z, x, y, z) == 1
     assert steps_of(lambda x, y, z: 0.1 * (x + 2 * y) + z, x, y, z) == 1
     assert steps_of(lambda x, y, z: (x + y).add_(z).sub_(x), x, y, z) == 1
-    assert steps_of(lambda x, y, z: x * y + z, x, y, z) == 2, "the product of two arrays is no multiple"
+    assert steps_of(lambda x, y, z: x * y + z, x, y, z) == (1 if size == 1 else 2), "a term is a product of single elements alone"
+
+
+SPECIAL = [0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 5e-324]
+
+
+@pytest.mark.cases("terms", [1, 2, 3, 4])
+@pytest.mark.cases("factor", [1.0, -1.0, 0.3])
+def test_sums_of_products(terms, factor):
+    for products in itertools.product((False, True), repeat=terms):
+        def function(*inputs, products=products):
+            inputs, total = iter(inputs), None
+            for is_product in products:
+                term = next(inputs) * next(inputs) if is_product else next(inputs) * factor
+                total = term if total is None else total - term if factor < 0 else total + term
+            return total
+
+        count = terms + sum(products)
+        compiled = cg.compile(function, fullgraph=True)
+        for seed in range(40):
+            values = np.random.default_rng(seed).choice(SPECIAL, count) if seed else np.ones(count)
+            inputs = [cg.tensor([value], dtype=cg.float64) for value in values]
+            with np.errstate(all="ignore"):
+                assert np.array_equal(compiled(*inputs).numpy(), function(*inputs).numpy(), equal_nan=True)
+                if not np.isnan(compiled(*inputs).item()):
+                    assert same_bits(compiled(*inputs).numpy(), function(*inputs).numpy()), (products, values)
+        if count <= 5 and factor != 0.3:
+            assert int(compiled.explain(*inputs).split(maxsplit=1)[0]) == 1
+
+
+def test_zeros_that_are_written_over_are_no_step():
+    def pieces(x, y, z):
+        result = cg.zeros(3, dtype=x.dtype)
+        result[2:] = x * y
+        result[1:2].add_(y - z)
+        result[:1].sub_(z)
+        return result * 2.0
+
+    def gradient(x, y, z):
+        x = x.detach().requires_grad_()
+        a, b, c = (cg.cat([x, y, z]) * 2.0).unbind(0)
+        return cg.autograd.grad(a * b - c * a, x)[0]
+
+    for function in (pieces, gradient):
+        compiled = cg.compile(function, fullgraph=True)
+        for seed in range(40):
+            inputs = [cg.tensor([value], dtype=cg.float64) for value in np.random.default_rng(seed).choice(SPECIAL[:4], 3)]
+            assert same_bits(compiled(*inputs).numpy(), function(*inputs).numpy()), seed
+        assert "zeros" not in compiled.explain(*inputs)
+
+
+def test_a_zero_term_counts_where_it_changes_bits():
+    def infinite(x, y, z):
+        return cg.add(x, cg.zeros(1, dtype=x.dtype), alpha=np.inf)
+
+    def behind_a_multiple(x, y, z):
+        return cg.add(z, x + y, alpha=0.3) + cg.zeros(1, dtype=x.dtype)
+
+    for values in itertools.product(SPECIAL[:2] + [-5e-324], repeat=3):
+        inputs = [cg.tensor([value], dtype=cg.float64) for value in values]
+        for function in (infinite, behind_a_multiple):
+            compiled = cg.compile(function, fullgraph=True)
+            assert same_bits(compiled(*inputs).numpy(), function(*inputs).numpy())
+            assert same_bits(compiled(*inputs).numpy(), function(*inputs).numpy()), values
+
+
+def test_zeros_that_are_needed_stay():
+    def read_before(x, y, z):
+        result = cg.zeros(2, dtype=x.dtype)
+        before = result.cos()
+        result[:1], result[1:] = x, y
+        return before + result
+
+    def in_part(x, y, z):
+        result = cg.zeros(3, dtype=x.dtype)
+        result[1:2] = x * y
+        return result
+
+    def apart(x, y, z):
+        result = cg.zeros(3, dtype=x.dtype)
+        result[:1], result[2:] = x * y, y - z
+        return result * 1.5
+
+    def strided(x, y, z):
+        result = cg.zeros(2, 2, dtype=x.dtype)
+        result.diagonal().copy_(x.expand(2))
+        return result + y
+
+    def multiplied(x, y, z):
+        result = cg.zeros(1, dtype=x.dtype)
+        return result * x + y, (-result) * y
+
+    for function in (read_before, in_part, apart, strided, multiplied):
+        compare(function, "float64", 1, 0)
+        assert "zeros" in cg.compile(function).explain(*tensors(0, "float64", 1))
 
 
 def test_a_value_is_computed_at_the_place_of_its_copy():

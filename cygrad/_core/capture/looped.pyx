@@ -12,7 +12,7 @@ from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, value_address
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.programs.linked cimport run_linked
+from cygrad._kernels.programs.linked cimport run_all_linked
 
 from cygrad._core.compute.dispatch import ops
 
@@ -163,10 +163,10 @@ cdef class Frame:
         cdef int k
         for k in range(self.slice_count):
             self.pointers[FIRST_INPUT + self.carried + k] = self.slices[k].data + row * self.slices[k].stride
-        return run_linked(self.steps, self.first, self.split, self.addresses, self.pointers, self.scratch) == self.split
+        return run_all_linked(self.steps, self.first, self.split, self.addresses, self.pointers, self.scratch)
 
     cdef bint run_backward(self) noexcept nogil:
-        return run_linked(self.steps, self.split, self.end, self.addresses, self.pointers, self.scratch) == self.end
+        return run_all_linked(self.steps, self.split, self.end, self.addresses, self.pointers, self.scratch)
 
     cdef void hand_on(self) noexcept nogil:
         """Make the carried results of a step the carried values of the next one."""

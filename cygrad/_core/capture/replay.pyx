@@ -17,7 +17,7 @@ from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling,
 from cygrad._core.memory.storage cimport new_storage, owner_of, settle, settle_value
 from cygrad._core.operands.operands cimport copy_into, copy_of
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
-from cygrad._kernels.programs.linked cimport MEMBER, STEPS_BETWEEN_SIGNALS, run_linked
+from cygrad._kernels.programs.linked cimport ELEMENTS_PER_STEP, MEMBER, STEPS_BETWEEN_SIGNALS, run_all_linked, run_linked
 
 from cygrad._core.operands.strided import as_strided
 
@@ -138,17 +138,18 @@ cdef class Replay(Captured):
 
     cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1:
         """Run steps that are kernels, and look for signals between some of them."""
-        cdef Py_ssize_t k = first, stop
+        cdef Py_ssize_t k = first
+        cdef intptr_t work
         if profiling_threads and is_profiling():
             return self.run_observed(first, end, pointers, scratch)
         while k < end:
-            stop = min(k + STEPS_BETWEEN_SIGNALS, end)
+            work = STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP
             if released:
                 with nogil:
-                    k = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
+                    k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, &work)
             else:
-                k = run_linked(self.steps, k, stop, self.addresses, pointers, scratch)
-            if k < stop:
+                k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, &work)
+            if k < end and work > 0:
                 raise GaveUp()
             if k <= part.interruptible:
                 PyErr_CheckSignals()
@@ -161,7 +162,7 @@ cdef class Replay(Captured):
             if self.steps[k].kind != MEMBER:
                 token = begin_event(self.step_name(k), None, -1)
                 try:
-                    if run_linked(self.steps, k, k + 1, self.addresses, pointers, scratch) == k:
+                    if not run_all_linked(self.steps, k, k + 1, self.addresses, pointers, scratch):
                         raise GaveUp()
                 finally:
                     end_event(token)

@@ -1,21 +1,22 @@
 # cython: cdivision=True
 """Shortening (see shortening.pxd for the contract)."""
 cimport cython
-from libc.stdint cimport intptr_t
+from libc.stdint cimport INTPTR_MAX, intptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 cimport cygrad._kernels.programs.settings as settings
+from cygrad._core.graph.constants cimport run_zeros
 from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Call, Note, Notes, Place, Slot
 from cygrad._kernels.drivers.copying cimport run_move
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_number
-from cygrad._kernels.drivers.sums cimport Sum, loop_of_sum, put_in, read_formula, write_numbers
+from cygrad._kernels.drivers.elementwise cimport CG_FLOAT64, cg_itemsize, cg_number
+from cygrad._kernels.drivers.sums cimport MAX_TERMS, NONE, Sum, drop_zero, loop_of_sum, put_in, read_formula, write_factors, write_numbers
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
-from cygrad._kernels.programs.linked cimport MAX_PLACES, Loop, run_loop
+from cygrad._kernels.programs.linked cimport MAX_PLACES, ElementSum, Loop, run_element_sum, run_loop
 from cygrad._kernels.programs.settings cimport EAGER
 
 cdef enum:
-    NONE = -1
+    FEW = 4         # so many elements take no longer one by one than a load that waits for some stores
     FIRST_PART = 1
     SECOND_PART = 2
     BOTH_PARTS = 3
@@ -28,12 +29,17 @@ cdef struct Usage:
     int touches         # by operands of steps
     Py_ssize_t writer   # the last step so far that has written it; NONE
     Py_ssize_t toucher  # the last one that has read or written it
+    bint in_pieces      # single elements were written last
     bint result         # its last value is needed after the program
+    Py_ssize_t zeros    # the step that has set it to zeros; NONE
+    bint needs_zeros    # a step reads some of them
+    intptr_t first, end     # bytes that steps have written since
 
 # How a step is computed.
 cdef struct Reading:
     Sum sum             # an operand: MAX_TENSORS times a step, plus its number among the step's places
-    bint joined         # the sum has the terms of other steps
+    bint joined         # the sum has other terms than the step
+    bint by_elements    # one by one
     bint removed        # another step does this one's work
 
 
@@ -49,12 +55,64 @@ cdef inline bint is_small_loop(const Note* note) noexcept:
     return note.kind == LAUNCH and note.run is run_loop and 0 < (<const Loop*>note.arguments).n < settings.grouped
 
 
+cdef inline bint has_few_doubles(const Loop* each) noexcept:
+    return each.n <= FEW and each.dtype == CG_FLOAT64
+
+
+cdef inline bint writes_one(const Note* note) noexcept:
+    """Return True if a step writes one double, or less."""
+    cdef const Place* place = &note.places[note.count - 1]
+    return note.kind == LAUNCH and place.end - place.first <= <intptr_t>sizeof(double)
+
+
 cdef inline Place* output_of(Note* note) noexcept:
     return &note.places[note.count - 1]
 
 
 cdef inline bint fills_slot(const Slot* slot, const Place* place) noexcept:
     return slot.origin == FRESH and place.first == 0 and place.end == <intptr_t>slot.nbytes
+
+
+cdef inline void keep_zeros(Usage* usage) noexcept:
+    """Note that it is not clear which of the zeros a step has read, or written over."""
+    usage.needs_zeros, usage.first, usage.end = True, 0, <intptr_t>INTPTR_MAX      # cast: of an enum, it would be an int
+
+
+cdef int list_operands(const Sum* sum, int* operands) noexcept:
+    """List the operands in the order of a step's places, and return how many there are."""
+    cdef int t, count = 0
+    for t in range(sum.terms):
+        operands[count] = sum.operands[t]
+        count += 1
+        if sum.seconds[t] != NONE:
+            operands[count] = sum.seconds[t]
+            count += 1
+    return count
+
+
+cdef void write_loop(Loop* each, const Sum* sum) noexcept:
+    cdef int t
+    for t in range(sum.terms):
+        each.strides[t] = cg_itemsize[each.dtype]
+    each.kernel = loop_of_sum(sum.terms)
+    each.loop, each.inputs, each.number_at, each.has_params = each.kernel.loops[each.dtype], sum.terms, NONE, True
+    memset(&each.number, 0, sizeof(cg_number))      # equal arguments become one in a program
+    memset(each.params, 0, sizeof(each.params))
+    write_numbers(sum, each.dtype, each.params)
+
+
+cdef void write_elements(Note* note, const Sum* sum) noexcept:
+    """Write a sum in place of a loop's arguments, which are longer."""
+    cdef ElementSum* elements = <ElementSum*>note.arguments
+    cdef int t, n = <int>(<Loop*>note.arguments).n
+    note.run, note.argument_bytes = run_element_sum, sizeof(ElementSum)
+    memset(elements, 0, sizeof(ElementSum))
+    elements.n, elements.form = n, 16 * sum.terms
+    for t in range(sum.terms):
+        elements.form |= (sum.seconds[t] != NONE) << t
+    elements.plain = write_factors(sum, elements.numbers)
+    if not elements.plain:
+        write_numbers(sum, CG_FLOAT64, elements.numbers)
 
 
 @cython.final
@@ -78,6 +136,7 @@ cdef class Shortening:
                 self.slots[<int>number].result = True
         self.find_writes(shared)
         self.separate_values()
+        self.drop_zeros()
 
     def __dealloc__(self):
         free(self.steps)
@@ -135,20 +194,84 @@ cdef class Shortening:
             note.places[j].slot = self.slots[note.places[j].slot].renamed
         return 0
 
+    # ----- Zeros -----
+    cdef int drop_zeros(self) except -1:
+        """Leave out terms that are zeros, and the steps that set these where nothing reads them."""
+        cdef Usage* usage
+        cdef Note* note
+        cdef Py_ssize_t k
+        cdef int j, slot
+        for slot in range(self.notes.slot_count):
+            self.slots[slot].zeros = NONE
+        for k in range(self.notes.count):
+            note = &self.notes.notes[k]
+            self.read(k, note)
+            if note.kind == CALL:
+                for number, _, _ in (<Call>self.notes.calls[note.outcome]).places:
+                    keep_zeros(&self.slots[<int>number])
+            for j in range(note.count):
+                if self.slots[note.places[j].slot].zeros != NONE:
+                    self.touch_zeros(&self.slots[note.places[j].slot], k, j)
+            usage = &self.slots[note.places[0].slot]
+            if note.kind == LAUNCH and note.run is run_zeros and usage.written != BOTH_PARTS:
+                if fills_slot(&self.notes.slots[note.places[0].slot], &note.places[0]):
+                    self.end_zeros(usage, True)
+                    usage.zeros, usage.needs_zeros, usage.first, usage.end = k, False, 0, 0
+        for slot in range(self.notes.slot_count):
+            usage = &self.slots[slot]
+            self.end_zeros(usage, not usage.result or usage.end - usage.first == <intptr_t>self.notes.slots[slot].nbytes)
+        return 0
+
+    cdef void touch_zeros(self, Usage* usage, Py_ssize_t k, int j) noexcept:
+        """Note that a step reads or writes a slot that was set to zeros."""
+        cdef Note* note = &self.notes.notes[k]
+        cdef const Place* place = &note.places[j]
+        if not note.written >> j & 1:
+            if place.first < usage.first or place.end > usage.end:
+                if place.first < usage.end and place.end > usage.first or not self.drop_term(k, <int>k * MAX_TENSORS + j):
+                    usage.needs_zeros = True
+        elif not is_small_loop(note) and note.run is not run_move:
+            keep_zeros(usage)       # not every byte between may be written
+        elif usage.first == usage.end:
+            usage.first, usage.end = place.first, place.end
+        elif place.first <= usage.end and place.end >= usage.first:
+            usage.first, usage.end = min(usage.first, place.first), max(usage.end, place.end)
+        else:
+            keep_zeros(usage)
+
+    cdef bint drop_term(self, Py_ssize_t k, int operand) noexcept:
+        cdef Sum* sum = &self.steps[k].sum
+        cdef int t
+        for t in range(sum.terms):
+            if sum.operands[t] == operand and sum.seconds[t] == NONE and drop_zero(sum, t):
+                self.steps[k].joined = True
+                return True
+        return False
+
+    cdef void end_zeros(self, Usage* usage, bint overwritten) noexcept:
+        if usage.zeros != NONE and overwritten and not usage.needs_zeros:
+            self.steps[usage.zeros].removed = True
+
     # ----- Steps that go -----
     cdef int find(self) except -1:
         """Find the steps that others can do, in order."""
         cdef Note* note
+        cdef const Sum* sum
         cdef Py_ssize_t k
         cdef int j
         self.count_touches()
         for k in range(self.notes.count):
-            note = &self.notes.notes[k]
-            if self.read(k, note):
+            note, sum = &self.notes.notes[k], &self.steps[k].sum
+            if self.steps[k].removed:
+                continue
+            if sum.terms:
+                self.choose_elements(k, note)
                 while self.takes_up_one(k, note):
                     pass
-                for j in range(self.steps[k].sum.terms):
-                    self.slots[self.place_of(self.steps[k].sum.operands[j]).slot].toucher = k
+                for j in range(sum.terms):
+                    self.slots[self.place_of(sum.operands[j]).slot].toucher = k
+                    if sum.seconds[j] != NONE:
+                        self.slots[self.place_of(sum.seconds[j]).slot].toucher = k
             elif self.is_written_before(k, note):
                 continue
             if note.kind == CALL:
@@ -158,10 +281,26 @@ cdef class Shortening:
                 self.note_touch(note.places[j].slot, k, note.written >> j & 1)
         return 0
 
+    cdef void choose_elements(self, Py_ssize_t k, Note* note) noexcept:
+        """Choose whether a sum goes by elements: of one double, or where it reads a value that was written so."""
+        cdef const Loop* each = <const Loop*>note.arguments
+        cdef Reading* step = &self.steps[k]
+        cdef int[2 * MAX_TERMS] operands
+        cdef int j, count = list_operands(&step.sum, operands)
+        if has_few_doubles(each):
+            step.by_elements = each.n == 1
+            for j in range(count):
+                if self.slots[self.place_of(operands[j]).slot].in_pieces and self.are_as_read(&step.sum, output_of(note)):
+                    step.by_elements = True
+            step.joined |= step.by_elements and (each.n > 1 or each.has_params)
+        if not step.by_elements and step.sum.seconds[0] != NONE:
+            step.sum.terms = 0
+
     cdef inline void note_touch(self, int slot, Py_ssize_t k, bint writes) noexcept:
         self.slots[slot].toucher = k
         if writes:
             self.slots[slot].writer = k
+            self.slots[slot].in_pieces = self.steps[k].by_elements or writes_one(&self.notes.notes[k])
 
     cdef int count_touches(self) except -1:
         cdef Note* note
@@ -178,19 +317,20 @@ cdef class Shortening:
                 self.slots[note.places[j].slot].touches += 1
         return 0
 
-    cdef bint read(self, Py_ssize_t k, const Note* note) noexcept:
-        """Read a step as a sum; False: it computes another formula, or goes over a large array."""
+    cdef void read(self, Py_ssize_t k, const Note* note) noexcept:
+        """Read a step as a sum, of no terms where it computes another formula, or goes over a large array."""
         cdef const Loop* each = <const Loop*>note.arguments
         cdef int[MAX_PLACES] operands
         cdef int j, places = 0
         if not is_small_loop(note) or each.out_dtype != each.dtype:
-            return False
+            return
         for j in range(each.inputs):
             operands[j] = NONE
             if j != each.number_at:
                 operands[j] = <int>k * MAX_TENSORS + places
                 places += 1
-        return read_formula(each.kernel, each.dtype, operands, each.number_at, &each.number, each.params, &self.steps[k].sum)
+        read_formula(each.kernel, each.dtype, operands, each.number_at, &each.number, each.params, has_few_doubles(each),
+                     &self.steps[k].sum)
 
     cdef bint takes_up_one(self, Py_ssize_t k, Note* note) except -1:
         cdef int t
@@ -257,34 +397,36 @@ cdef class Shortening:
         return &self.notes.notes[operand // MAX_TENSORS].places[operand % MAX_TENSORS]
 
     cdef bint are_as_read(self, const Sum* sum, const Place* output) noexcept:
-        """Return True if the operands of a sum have the values that their steps read, up to the last one, whose output is where an operand
-        is or apart."""
+        """Return True if a step has room for the operands of a sum, and these have the values that their steps read, up to the last one,
+        whose output is where an operand is or apart."""
         cdef const Place* place
-        cdef int t
-        for t in range(sum.terms):
-            place = self.place_of(sum.operands[t])
-            if (self.slots[place.slot].writer >= sum.operands[t] // MAX_TENSORS
+        cdef int[2 * MAX_TERMS] operands
+        cdef int k, count = list_operands(sum, operands)
+        for k in range(count):
+            place = self.place_of(operands[k])
+            if (self.slots[place.slot].writer >= operands[k] // MAX_TENSORS
                     or overlap(place, output) and not is_same_place(place, output)):
                 return False
-        return True
+        return count < MAX_PLACES
 
     # ----- Joined steps -----
-    cdef int write(self, Note* note, const Sum* sum) except -1:
-        """Make a step the loop of its sum."""
-        cdef Loop* each = <Loop*>note.arguments
+    cdef int write(self, Py_ssize_t k) except -1:
+        """Make a step its sum."""
+        cdef Note* note = &self.notes.notes[k]
+        cdef const Sum* sum = &self.steps[k].sum
         cdef Place[MAX_PLACES] places
-        cdef int t
-        for t in range(sum.terms):
-            places[t], each.strides[t] = self.place_of(sum.operands[t])[0], cg_itemsize[each.dtype]
-        places[sum.terms] = output_of(note)[0]
-        for t in range(sum.terms + 1):
-            note.places[t] = places[t]
-        note.count, note.written, note.fuse = sum.terms + 1, 1 << sum.terms, NULL
-        each.kernel = loop_of_sum(sum.terms)
-        each.loop, each.inputs, each.number_at, each.has_params = each.kernel.loops[each.dtype], sum.terms, NONE, True
-        memset(&each.number, 0, sizeof(cg_number))      # equal arguments become one in a program
-        memset(each.params, 0, sizeof(each.params))
-        write_numbers(sum, each.dtype, each.params)
+        cdef int[2 * MAX_TERMS] operands
+        cdef int j, count = list_operands(sum, operands)
+        for j in range(count):
+            places[j] = self.place_of(operands[j])[0]
+        places[count] = output_of(note)[0]
+        for j in range(count + 1):
+            note.places[j] = places[j]
+        note.count, note.written, note.fuse = count + 1, 1 << count, NULL
+        if self.steps[k].by_elements:
+            write_elements(note, sum)
+        else:
+            write_loop(<Loop*>note.arguments, sum)
         return 0
 
     cdef Py_ssize_t finish(self) except -1:
@@ -293,7 +435,7 @@ cdef class Shortening:
         cdef Py_ssize_t k, left = 0, split = self.split, message = notes.first_message
         for k in range(notes.count):
             if self.steps[k].joined and not self.steps[k].removed:
-                self.write(&notes.notes[k], &self.steps[k].sum)
+                self.write(k)
         for k in range(notes.count):
             if self.steps[k].removed:
                 free(notes.notes[k].arguments)

@@ -2,8 +2,9 @@
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._kernels.drivers.copying cimport Copy
 
-# Set the elements of a dense tensor to zero.
+# Set the elements of a dense tensor to zero: a step that runs `run_zeros`.
 cdef void zero(TensorImpl tensor) noexcept
+cdef int run_zeros(void* arguments, char** data) noexcept nogil
 # A 0-d tensor of a number that is in its dtype.
 cdef TensorImpl tensor_of_number(const void* number, int dtype)
 # Copy dense elements of one dtype.

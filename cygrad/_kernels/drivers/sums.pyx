@@ -1,5 +1,7 @@
 # cython: cdivision=True, initializedcheck=False
 """Sums of multiples (see sums.pxd for the contract)."""
+from libc.math cimport signbit
+
 from cygrad._kernels.drivers.elementwise cimport (CG_DIFFERENCE, CG_FLOAT32, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SCALED_DIFFERENCE,
                                                   CG_SCALED_SUM, CG_SUM, elementwise_kernel)
 
@@ -18,7 +20,7 @@ cdef void begin_sum(Sum* sum) noexcept nogil:
 
 
 cdef void add_term(Sum* sum, int operand, double factor) noexcept nogil:
-    sum.operands[sum.terms], sum.factors[sum.terms], sum.carried[sum.terms] = operand, factor, 1
+    sum.operands[sum.terms], sum.seconds[sum.terms], sum.factors[sum.terms], sum.carried[sum.terms] = operand, NONE, factor, 1
     sum.terms += 1
 
 
@@ -27,7 +29,7 @@ cdef inline double factor_at(const void* data, int dtype) noexcept nogil:
 
 
 cdef bint read_formula(const cg_kernel* kernel, int dtype, const int* operands, int number_at, const void* number, const void* params,
-                       Sum* sum) noexcept nogil:
+                       bint products, Sum* sum) noexcept nogil:
     cdef int form = 0 if kernel is NULL else kernel.form
     cdef double factor = 1
     begin_sum(sum)
@@ -38,6 +40,10 @@ cdef bint read_formula(const cg_kernel* kernel, int dtype, const int* operands, 
         return True
     if number_at >= 0:
         return False
+    if form == CG_PRODUCT and products:
+        add_term(sum, operands[0], 1)
+        sum.seconds[0] = operands[1]
+        return True
     if form == CG_NEGATIVE:
         add_term(sum, operands[0], -1)
         return True
@@ -57,29 +63,62 @@ cdef inline bint is_unit(double factor) noexcept nogil:
     return factor == 1 or factor == -1
 
 
+cdef inline void copy_term(Sum* sum, int term, const Sum* source, int k) noexcept nogil:
+    sum.operands[term], sum.seconds[term], sum.factors[term] = source.operands[k], source.seconds[k], source.factors[k]
+    sum.carried[term] = source.carried[k]
+
+
+cdef bint drop_zero(Sum* sum, int term) noexcept nogil:
+    cdef int k
+    if sum.terms == 1 or sum.factors[term] * 0 != 0:
+        return False
+    if not signbit(sum.factors[term]):
+        sum.start = 0       # to -0 nothing but -0 would have been added
+    sum.terms -= 1
+    for k in range(term, sum.terms):
+        copy_term(sum, k, sum, k + 1)
+    return True
+
+
+cdef bint is_carried_whole(const Sum* sum) noexcept nogil:
+    cdef int k
+    for k in range(2, sum.terms):
+        if sum.carried[k] != 1:
+            return False
+    return True
+
+
 cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
     cdef Sum joined = inner[0]
-    cdef int place = -1, k
+    cdef int place = NONE, k
     cdef double factor
     for k in range(outer.terms):
+        if outer.seconds[k] == operand or outer.operands[k] == operand and (place != NONE or outer.seconds[k] != NONE):
+            return False
         if outer.operands[k] == operand:
-            if place >= 0 or k > 1 or k and outer.terms > 2:
-                return False
             place = k
-    if place < 0 or inner.terms + outer.terms - 1 > MAX_TERMS:
+    if place == NONE:
         return False
     factor = outer.factors[place]
-    if inner.terms > 1 and outer.terms > 1:
-        joined.carried[inner.terms] = factor        # of the first further term
-    elif inner.terms == 1 and (is_unit(factor) or is_unit(inner.factors[0])):
-        joined.factors[0] *= factor
-    else:
-        return False        # nor the negative of a sum, which is -0 where the sum is 0
+    if inner.terms == 1 and signbit(inner.start):
+        if not is_unit(factor) and not is_unit(inner.factors[0]):
+            return False
+        outer.operands[place], outer.seconds[place] = inner.operands[0], inner.seconds[0]
+        outer.factors[place] = factor * inner.factors[0]
+        return True
+    if inner.terms + outer.terms - 1 > MAX_TERMS or place and (place > 1 or outer.terms > 2):
+        return False
+    if factor != 1 and (inner.terms == 1 or outer.terms == 1):
+        return False        # the negative of a sum is -0 where the sum is 0
+    if not signbit(outer.start):
+        if factor != 1 or not is_carried_whole(inner):
+            return False
+        joined.start = 0    # a sum is -0 where the start and all terms are
     for k in range(outer.terms):
         if k != place:
-            joined.operands[joined.terms], joined.factors[joined.terms] = outer.operands[k], outer.factors[k]
-            if k > 1 or inner.terms == 1:
-                joined.carried[joined.terms] = outer.carried[k]
+            copy_term(&joined, joined.terms, outer, k)
+            if k < 2 and inner.terms > 1:
+                joined.carried[joined.terms] = factor
             joined.terms += 1
     outer[0] = joined
     return True
@@ -100,3 +139,16 @@ cdef void write_numbers(const Sum* sum, int dtype, void* numbers) noexcept nogil
             (<float*>numbers)[k] = <float>values[k]
         else:
             (<double*>numbers)[k] = values[k]
+
+
+cdef bint write_factors(const Sum* sum, double* numbers) noexcept nogil:
+    cdef int k
+    for k in range(sum.terms):
+        if sum.seconds[k] != NONE and sum.factors[k] != 1:
+            return False
+    if not is_carried_whole(sum):
+        return False
+    numbers[0] = sum.start
+    for k in range(sum.terms):
+        numbers[1 + k] = sum.factors[k]
+    return True

@@ -20,18 +20,18 @@ cdef enum LinkedKind:
     SUBTRACT_NUMBER
     SUBTRACT_FROM_NUMBER
     MULTIPLY_BY_NUMBER
-    ADD_MULTIPLE
-    SUBTRACT_MULTIPLE
-    SUM             # of multiples
     MOVE            # of 8 bytes
     KERNEL
     OUTCOME         # a kernel whose result must be the one that was noted
     PYTHON          # no kernel: the caller runs it
     MEMBER          # of a group, which the first of them runs
+    SUM = 16        # of one double: this and greater numbers are its form
+    SUM_OF_MORE = 80        # so much greater: of a few doubles, one by one
+    CARRIED_SUM = 160       # so much greater: of one or more, not plain
 
 cdef enum:
     STEPS_BETWEEN_SIGNALS = 64
-    MAX_PLACES = MAX_TERMS + 1      # of a loop
+    ELEMENTS_PER_STEP = 1 << 11     # of loops that count as one of these
 
 # One loop over dense operands of one shape, of which one may be a number.
 cdef struct Loop:
@@ -45,6 +45,20 @@ cdef struct Loop:
     cg_number number
     SumNumbers params           # of a row, or the numbers of a sum
 
+cdef extern from "programs/element_sums.h" nogil:
+    enum:
+        MAX_PLACES "CG_MAX_PLACES"      # of a loop
+    # Compute a sum of a form, of operands at places: numbers of bases, and offsets. `plain`: the numbers are the start and the factors, of
+    # products 1.
+    void cg_run_sum(int form, const double* numbers, const unsigned short* places, const int* offsets, char** bases, int n, bint plain)
+
+# A sum of multiples of a few doubles, one by one.
+cdef struct ElementSum:
+    double numbers[2 * MAX_TERMS - 1]
+    int n
+    unsigned char form      # 16 times the terms, and a bit for each term that is a product of two operands
+    bint plain              # nothing is carried by a factor, nor is a product multiplied by one
+
 cdef struct Address:
     int base
     intptr_t offset         # bytes
@@ -56,8 +70,8 @@ cdef struct Kernel:
     int first, count        # its addresses
     int outcome
 
-cdef struct LinkedStep:     # 40 bytes, so that long programs stay in the caches
-    void* content           # a Loop, which many steps may share, a Kernel, or nothing
+cdef struct LinkedStep:     # 48 bytes, so that long programs stay in the caches
+    void* content           # a Loop or a sum, which many steps may share, a Kernel, or nothing
     int offsets[MAX_PLACES]     # of the operands of a loop
     unsigned short bases[MAX_PLACES]
     unsigned char kind, count
@@ -72,8 +86,15 @@ cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:
 
 # How to run a loop: an operation of one double, or LOOP.
 cdef int kind_of_loop(const Loop* each) noexcept nogil
+cdef inline int kind_of_sum(const ElementSum* sum) noexcept nogil:
+    return sum.form + (CARRIED_SUM if not sum.plain else SUM_OF_MORE if sum.n > 1 else 0)
+
 cdef int run_loop(void* arguments, char** data) noexcept nogil
-# Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. `scratch` has room
-# for the arguments of a step.
+cdef int run_element_sum(void* arguments, char** data) noexcept nogil
+# Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. Where `work`, of
+# which each step takes its elements, is used up, the steps so far were run. `scratch` has room for the arguments of a step.
 cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
-                           void* scratch) noexcept nogil
+                           void* scratch, intptr_t* work) noexcept nogil
+# Run steps, however long they take; False: one has failed.
+cdef bint run_all_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
+                         void* scratch) noexcept nogil

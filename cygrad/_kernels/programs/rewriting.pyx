@@ -22,7 +22,7 @@ cdef bint read_sum(const Program* program, const Step* step, Sum* sum) noexcept 
             if number_at != NONE or slot.dtype != step.dtype:
                 return False
             number_at, number = j, slot.data
-    return not step.masks and read_formula(step.kernel, step.dtype, step.slots, number_at, number, step.params, sum)
+    return not step.masks and read_formula(step.kernel, step.dtype, step.slots, number_at, number, step.params, False, sum)
 
 
 cdef void write_in_place_of_copies(Program* program) noexcept nogil:

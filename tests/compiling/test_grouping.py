@@ -118,3 +118,18 @@ def test_pending_results_have_the_bits_of_the_function(function):
         assert results_and_gradient(function, x) == expected
     finally:
         defer_from(before)
+
+
+@pytest.mark.usefixtures("usual_sizes")
+def test_a_step_begins_the_group_of_the_step_that_reads_it():
+    """The product fits into the group that makes its operand, which is written anyway."""
+    def steps(x):
+        for _ in range(3):
+            x = cg.cat([x[:1], x[2:] - 2 * x[1:-1], x[-1:]])
+        return x
+
+    compiled = cg.compile(steps)
+    x = cg.ones(SIZE)
+    compiled(x)
+    assert "\n9 of them in 3 groups" in compiled.explain(x)      # of a product, a difference and a copy each
+    assert np.array_equal(compiled(x).numpy(), steps(x).numpy())

@@ -78,3 +78,49 @@ def test_pending_sums_have_the_bits_of_their_steps(dtype):
         finally:
             defer_from(before)
         check(function, values, [each.detach() for each in computed])
+
+
+FACTORS = [1.0, -1.0, 0.25, 3.0]
+
+
+def parts_of_gradients(seed):
+    """Return a function whose gradient adds multiples of slices, of which some are read more than once."""
+    rng = np.random.default_rng(seed)
+    terms = [(int(rng.integers(0, 4)), FACTORS[rng.integers(4)], FACTORS[rng.integers(4)], rng.random() < 0.3) for _ in range(4)]
+
+    def value(x, weight):
+        total = weight * 1.0
+        for start, first, second, squares in terms:
+            part = x[start:len(x) - 3 + start] * first * second
+            total = total - (part * part if squares else part)
+        return (total * weight).sum()
+
+    return value
+
+
+@pytest.mark.cases("dtype", ["float64", "float32"])
+@pytest.mark.cases("size", [SIZE, 40, 300])
+def test_gradients_of_parts_have_the_bits_of_their_steps(dtype, size):
+    for seed in range(PROGRAMS // 3):
+        function = parts_of_gradients(seed)
+
+        def gradient(x, weight, function=function):
+            x = x.detach().requires_grad_()
+            return cg.autograd.grad(function(x, weight), x)[0], x.detach()
+
+        compiled = cg.compile(gradient, fullgraph=True)
+        for k in range(3):
+            x, weight = arrays(seed + k, dtype, size)[:2]
+            check(gradient, (x, weight[3:]), compiled(x, weight[3:]))
+
+
+@pytest.mark.usefixtures("usual_sizes")
+def test_multiples_of_parts_are_factors_of_their_sum():
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        total = x[1:-1] + 0.25 * (x[2:] - 2 * x[1:-1] + x[:-2])
+        return cg.autograd.grad((total * total).sum(), x)[0]
+
+    compiled = cg.compile(gradient)
+    compiled(cg.ones(SIZE))
+    assert "sub_db + mul_db + add_parts" in compiled.explain(cg.ones(SIZE))

@@ -26,7 +26,7 @@ cdef class StepGroup:
     pass
 
 
-cdef inline char* place_at(const Place* place) noexcept:
+cdef char* place_at(const Place* place) noexcept:
     return <char*>(PLACE | <uintptr_t>place.slot << SLOT_SHIFT | <uintptr_t>place.offset)
 
 
@@ -59,8 +59,15 @@ cdef bint conflict(const Note* note, const Note* other) noexcept:
     return False
 
 
+cdef bint touches(const Note* note, int slot) noexcept:
+    cdef int j
+    for j in range(note.count):
+        if note.places[j].slot == slot:
+            return True
+    return False
+
+
 cdef bint is_one_array(const Program* program, const char* data) noexcept:
-    """Return True if one row-major slot has a place."""
     cdef int k, slots = 0
     for k in range(program.slot_count):
         if program.slots[k].data == data:
@@ -133,6 +140,27 @@ cdef list members_from(Notes notes, Program* program, Py_ssize_t first, Py_ssize
     return members
 
 
+cdef bint suits_next(Notes notes, list members, Py_ssize_t end, list uses) except -1:
+    """Return True if the last step of a group may as well begin the next one: no value that it reads dies in this group, and the next step
+    that touches its result can join it there. Then this group need not write the result."""
+    cdef Py_ssize_t last = members[len(members) - 1], k
+    cdef Note* note = &notes.notes[last]
+    cdef Note* other
+    cdef const Place* output = &note.places[note.count - 1]
+    cdef int j
+    for j in range(note.count - 1):
+        if uses[note.places[j].slot] == len([k for k in members if touches(&notes.notes[k], note.places[j].slot)]):
+            return False
+    for k in range(last + 1, min(end, last + 2 + MOST_PASSED)):
+        other = &notes.notes[k]
+        if other.kind != LAUNCH:
+            return False
+        for j in range(other.count):
+            if other.places[j].slot == output.slot:
+                return other.fuse is not NULL and other.places[j].end - other.places[j].first == output.end - output.first
+    return False
+
+
 cdef int reorder(Notes notes, list members) except -1:
     """Move steps side by side, to the first of them."""
     cdef Note moved[MAX_STEPS]
@@ -194,6 +222,8 @@ cdef list group_steps(Notes notes, Py_ssize_t first, Py_ssize_t end, set untouch
             group = StepGroup.__new__(StepGroup)
         program = &group.group.program
         members = members_from(notes, program, k, end, untouched)
+        while len(members) > 1 and suits_next(notes, members, end, uses):
+            members = members_from(notes, program, k, members[len(members) - 1], untouched)
         if len(members) < 2:
             k += 1
             continue

@@ -6,14 +6,19 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 cimport cygrad._kernels.programs.settings as settings
+from cygrad._core.capture.grouping cimport is_one_array, place_at
 from cygrad._core.graph.constants cimport run_zeros
 from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Call, Note, Notes, Place, Slot
+from cygrad._kernels.drivers.boxes cimport Boxes, add_boxes
 from cygrad._kernels.drivers.copying cimport run_move
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT64, cg_itemsize, cg_number
-from cygrad._kernels.drivers.sums cimport MAX_TERMS, NONE, Sum, drop_zero, loop_of_sum, put_in, read_formula, write_factors, write_numbers
+from cygrad._kernels.drivers.sums cimport (MAX_TERMS, NONE, Sum, drop_zero, loop_of_sum, multiply_by, put_in, read_formula,
+                                           write_factors, write_numbers)
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.linked cimport MAX_PLACES, ElementSum, Loop, run_element_sum, run_loop
+from cygrad._kernels.programs.rewriting cimport read_sum
 from cygrad._kernels.programs.settings cimport EAGER
+from cygrad._kernels.programs.steps cimport Program, converts
 
 cdef enum:
     FEW = 4         # so many elements take no longer one by one than a load that waits for some stores
@@ -26,6 +31,8 @@ cdef struct Usage:
     int written         # in which parts
     bint rewritten      # a loop writes a value over another one, all of it
     int renamed         # the slot of its value before the steps that were seen
+    int readers         # of this value
+    bint is_box         # the last of them adds boxes
     int touches         # by operands of steps
     Py_ssize_t writer   # the last step so far that has written it; NONE
     Py_ssize_t toucher  # the last one that has read or written it
@@ -55,6 +62,10 @@ cdef inline bint is_small_loop(const Note* note) noexcept:
     return note.kind == LAUNCH and note.run is run_loop and 0 < (<const Loop*>note.arguments).n < settings.grouped
 
 
+cdef inline bint adds_boxes(const Note* note) noexcept:
+    return note.kind == LAUNCH and note.run is add_boxes
+
+
 cdef inline bint has_few_doubles(const Loop* each) noexcept:
     return each.n <= FEW and each.dtype == CG_FLOAT64
 
@@ -71,6 +82,20 @@ cdef inline Place* output_of(Note* note) noexcept:
 
 cdef inline bint fills_slot(const Slot* slot, const Place* place) noexcept:
     return slot.origin == FRESH and place.first == 0 and place.end == <intptr_t>slot.nbytes
+
+
+cdef bint read_multiple(const Note* note, Sum* sum) noexcept:
+    """Read a step of any length as a multiple of its first tensor, which lies as its result does; False where it is none."""
+    cdef Program program
+    cdef char* places[MAX_TENSORS]
+    if note.kind != LAUNCH or note.fuse is NULL or note.count != 2:
+        return False
+    program.step_count = 0
+    places[0], places[1] = place_at(&note.places[0]), place_at(&note.places[1])
+    return (note.fuse(&program, note.arguments, places) and program.step_count == 1 and not converts(&program, &program.steps[0])
+            and is_one_array(&program, places[0]) and is_one_array(&program, places[1])
+            and note.places[0].end - note.places[0].first == note.places[1].end - note.places[1].first
+            and read_sum(&program, &program.steps[0], sum) and sum.terms == 1)
 
 
 cdef inline void keep_zeros(Usage* usage) noexcept:
@@ -152,7 +177,7 @@ cdef class Shortening:
             self.slots[<int>number].written = BOTH_PARTS
         for k in range(self.notes.count):
             note, part = &self.notes.notes[k], FIRST_PART if k < self.split else SECOND_PART
-            if is_small_loop(note) and fills_slot(&self.notes.slots[output_of(note).slot], output_of(note)):
+            if note.fuse is not NULL and fills_slot(&self.notes.slots[output_of(note).slot], output_of(note)):
                 self.slots[output_of(note).slot].rewritten |= self.slots[output_of(note).slot].written != 0
             if note.kind == CALL:
                 for number, _, writes in (<Call>self.notes.calls[note.outcome]).places:
@@ -171,7 +196,7 @@ cdef class Shortening:
             self.slots[slot].renamed = slot
         for k in range(notes.count - 1, -1, -1):
             note = &notes.notes[k]
-            if not is_small_loop(note):
+            if not is_small_loop(note) and not self.goes_into_box(note):
                 self.rename(note, note.count)
                 continue
             slot = output_of(note).slot
@@ -180,8 +205,15 @@ cdef class Shortening:
                     and fills_slot(&notes.slots[slot], output_of(note))):
                 self.slots[slot].renamed = notes.new_slot(FRESH, notes.slots[slot].nbytes)
                 notes.slots[notes.slot_count - 1].written = True
+                self.slots[slot].readers = 0
             self.rename(note, note.count - 1)
         return 0
+
+    cdef bint goes_into_box(self, Note* note) noexcept:
+        """Return True if a step makes a multiple that only a sum of boxes reads: this will take it up, so no memory is needed."""
+        cdef const Usage* usage = &self.slots[output_of(note).slot]
+        cdef Sum sum
+        return usage.readers == 1 and usage.is_box and read_multiple(note, &sum)
 
     cdef int rename(self, Note* note, int count) except -1:
         """Rename the slots of a call, or of a launch's first tensors."""
@@ -189,8 +221,13 @@ cdef class Shortening:
         cdef int j
         if note.kind == CALL:
             call = self.notes.calls[note.outcome]
+            for number, _, _ in call.places:
+                self.slots[<int>number].readers += 1
+                self.slots[<int>number].is_box = False
             call.places = [(self.slots[<int>slot].renamed, offset, writes) for slot, offset, writes in call.places]
         for j in range(count):
+            self.slots[note.places[j].slot].readers += 1
+            self.slots[note.places[j].slot].is_box = adds_boxes(note)
             note.places[j].slot = self.slots[note.places[j].slot].renamed
         return 0
 
@@ -274,6 +311,10 @@ cdef class Shortening:
                         self.slots[self.place_of(sum.seconds[j]).slot].toucher = k
             elif self.is_written_before(k, note):
                 continue
+            elif adds_boxes(note):
+                for j in range(1, note.count):
+                    while self.takes_multiple(k, note, j):
+                        pass
             if note.kind == CALL:
                 for slot, _, writes in (<Call>self.notes.calls[note.outcome]).places:
                     self.note_touch(slot, k, writes)
@@ -357,6 +398,25 @@ cdef class Shortening:
         if not put_in(&joined, operand, &self.steps[writer].sum) or not self.are_as_read(&joined, output_of(note)):
             return False
         self.steps[k].sum, self.steps[k].joined = joined, True
+        self.steps[writer].sum.terms, self.steps[writer].removed = 0, True
+        note.name = self.joined_name(before.name, note.name)
+        return True
+
+    cdef bint takes_multiple(self, Py_ssize_t k, Note* note, int j) except -1:
+        """Let a sum of boxes multiply one of them, where it is a multiple that nothing else reads."""
+        cdef Boxes* boxes = <Boxes*>note.arguments
+        cdef Place* place = &note.places[j]
+        cdef Py_ssize_t writer = self.slots[place.slot].writer
+        cdef Note* before
+        cdef Sum sum
+        if not self.is_inner(k, place.slot) or self.steps[writer].joined:
+            return False
+        before = &self.notes.notes[writer]
+        if (not read_multiple(before, &sum) or not is_same_place(output_of(before), place) or output_of(before).end != place.end
+                or overlap(&before.places[0], &note.places[0]) or self.slots[before.places[0].slot].writer >= writer
+                or not multiply_by(&boxes.boxes[j - 1].factor, &sum)):
+            return False
+        place[0] = before.places[0]
         self.steps[writer].sum.terms, self.steps[writer].removed = 0, True
         note.name = self.joined_name(before.name, note.name)
         return True

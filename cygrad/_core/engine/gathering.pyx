@@ -28,6 +28,7 @@ cdef bint find_box(Box* box, TensorImpl whole, TensorImpl place) noexcept:
     cdef int d
     if place.ndim != whole.ndim or not 0 < whole.ndim <= BOX_DIMS or not place.count:
         return False
+    box.factor = 1
     for d in range(whole.ndim):
         if place.strides[d] != whole.strides[d] and place.sizes[d] != 1:
             return False

@@ -11,6 +11,7 @@ cdef enum:
 cdef struct Box:
     intptr_t starts[BOX_DIMS]
     intptr_t sizes[BOX_DIMS]
+    double factor                   # by which the elements are multiplied
 
 cdef struct Boxes:
     int dtype, ndim, count

@@ -45,7 +45,7 @@ cdef void plan_segment(const Boxes* boxes, int covering, Segment* segment) noexc
         sum.start = 0
     for k in range(boxes.count):
         if covering >> k & 1:
-            add_term(&sum, k, 1)
+            add_term(&sum, k, boxes.boxes[k].factor)
             covering &= ~(1 << k)
         if sum.terms == MAX_TERMS or not covering:
             part = &segment.part[segment.parts]

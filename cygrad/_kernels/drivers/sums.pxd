@@ -31,6 +31,8 @@ cdef bint read_formula(const cg_kernel* kernel, int dtype, const int* operands, 
                        bint products, Sum* sum) noexcept nogil
 # Leave out a term that is 0; False, and nothing has changed, where it is the only one. For sums of a formula.
 cdef bint drop_zero(Sum* sum, int term) noexcept nogil
+# Multiply a factor by the one of a sum of one term; False, and nothing has changed, where that is no such sum or the bits would differ.
+cdef bint multiply_by(double* factor, const Sum* sum) noexcept nogil
 # Put a sum in place of an operand of another one; False, and nothing has changed, where the bits would differ or terms are too many.
 cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil
 cdef const cg_kernel* loop_of_sum(int terms) noexcept nogil

@@ -88,6 +88,13 @@ cdef bint is_carried_whole(const Sum* sum) noexcept nogil:
     return True
 
 
+cdef bint multiply_by(double* factor, const Sum* sum) noexcept nogil:
+    if sum.terms != 1 or not signbit(sum.start) or not is_unit(factor[0]) and not is_unit(sum.factors[0]):
+        return False
+    factor[0] *= sum.factors[0]
+    return True
+
+
 cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
     cdef Sum joined = inner[0]
     cdef int place = NONE, k
@@ -101,11 +108,10 @@ cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
         return False
     factor = outer.factors[place]
     if inner.terms == 1 and signbit(inner.start):
-        if not is_unit(factor) and not is_unit(inner.factors[0]):
-            return False
-        outer.operands[place], outer.seconds[place] = inner.operands[0], inner.seconds[0]
-        outer.factors[place] = factor * inner.factors[0]
-        return True
+        if multiply_by(&outer.factors[place], inner):
+            outer.operands[place], outer.seconds[place] = inner.operands[0], inner.seconds[0]
+            return True
+        return False
     if inner.terms + outer.terms - 1 > MAX_TERMS or place and (place > 1 or outer.terms > 2):
         return False
     if factor != 1 and (inner.terms == 1 or outer.terms == 1):

@@ -86,7 +86,7 @@ FACTORS = [1.0, -1.0, 0.25, 3.0]
 def parts_of_gradients(seed):
     """Return a function whose gradient adds multiples of slices, of which some are read more than once, and some are small."""
     rng = np.random.default_rng(seed)
-    terms = [(int(rng.integers(0, 4)), int(rng.choice([SIZE - 3, 90])), FACTORS[rng.integers(4)], FACTORS[rng.integers(4)], rng.random() < 0.4)
+    terms = [(int(rng.integers(0, 4)), int(rng.choice([SIZE - 3, 90])), *rng.choice(FACTORS, 2).tolist(), rng.random() < 0.4)
              for _ in range(4)]
 
     def value(x, weight):

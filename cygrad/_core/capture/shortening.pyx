@@ -252,11 +252,10 @@ cdef class Shortening:
             usage = &self.slots[note.places[0].slot]
             if note.kind == LAUNCH and note.run is run_zeros and usage.written != BOTH_PARTS:
                 if fills_slot(&self.notes.slots[note.places[0].slot], &note.places[0]):
-                    self.end_zeros(usage, True)
+                    self.end_zeros(note.places[0].slot)
                     usage.zeros, usage.needs_zeros, usage.first, usage.end = k, False, 0, 0
         for slot in range(self.notes.slot_count):
-            usage = &self.slots[slot]
-            self.end_zeros(usage, not usage.result or usage.end - usage.first == <intptr_t>self.notes.slots[slot].nbytes)
+            self.end_zeros(slot)
         return 0
 
     cdef void touch_zeros(self, Usage* usage, Py_ssize_t k, int j) noexcept:
@@ -285,8 +284,9 @@ cdef class Shortening:
                 return True
         return False
 
-    cdef void end_zeros(self, Usage* usage, bint overwritten) noexcept:
-        if usage.zeros != NONE and overwritten and not usage.needs_zeros:
+    cdef void end_zeros(self, int slot) noexcept:
+        cdef const Usage* usage = &self.slots[slot]
+        if usage.zeros != NONE and not usage.needs_zeros and usage.end - usage.first == <intptr_t>self.notes.slots[slot].nbytes:
             self.steps[usage.zeros].removed = True
 
     # ----- Steps that go -----

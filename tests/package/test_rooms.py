@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not SOURCES, reason="looks at the sources, and r
 
 CYCLES = {"graph", "levels"}        # rooms of types that have fields of each other
 SEE_UNSETTLED = {"graph/saved.pyx", "graph/tensor.pxd", "graph/tensor.pyx", "operands/operands.pyx", "programs/deferred.pyx",
-                 "programs/pending.pyx", "programs/pending_reductions.pyx"}
+                 "programs/pending.pyx"}
 MOST_UPWARD_CALLS = 14
 
 

@@ -5,10 +5,10 @@ from libc.string cimport memcpy
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS
 from cygrad._core.memory.storage cimport Storage
-from cygrad._core.operands.operands cimport broadcast, describe_number, describe_operand, empty_for
+from cygrad._core.operands.operands cimport broadcast, copy_into, describe_number, describe_operand, empty_for
 from cygrad._core.programs.pending cimport Pending, own_program, run_or_wait
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand
-from cygrad._kernels.programs.steps cimport (MAX_SLOTS, NONE, Extent, add_block, add_copy, add_map, add_operand, begin_program,
+from cygrad._kernels.programs.steps cimport (MAX_SLOTS, NONE, Extent, add_block, add_copy, add_map, add_operand, add_output, begin_program,
                                              cut_back, dtype_of, extent_of, has_room)
 
 
@@ -151,3 +151,29 @@ cdef TensorImpl defer_copy(TensorImpl x, int dtype):
     copy.dtype = copy.number_dtype = x.dtype_nr
     copy.loop_out_dtype = copy.out_dtype = dtype
     return defer_map(&copy, 1, &value, x.ndim, x.sizes)
+
+
+cdef bint defer_into(TensorImpl target, TensorImpl source, bint apart) noexcept:
+    """Add the copy of a pending source to its program, whose result the target is then; False where that may not be."""
+    cdef Pending pending = <Pending>source.storage.program
+    cdef Extent before = extent_of(&pending.program)
+    cdef Value value
+    cdef Operand operand
+    cdef int slot
+    value.tensor = <PyObject*>target
+    if (pending is not own_program() or not may_be_pending(1, &value) or not pending.is_whole(source)
+            or not pending.takes_step(target.ndim, target.sizes, 1)
+            or target.storage.marks and not (apart and target.storage.program is <PyObject*>pending)):
+        return False
+    describe_operand(&operand, target, target.dtype_nr, target.ndim)
+    slot = add_output(&pending.program, operand.data, operand.dtype, operand.strides)
+    if slot == NONE:
+        cut_back(&pending.program, &before)
+        return False
+    add_copy(&pending.program, pending.slot_of(source), slot)
+    pending.add_result(target, slot)
+    return True
+
+
+cdef int copy_later(TensorImpl target, TensorImpl source, bint apart) except -1:
+    return 0 if source.storage.program is not NULL and defer_into(target, source, apart) else copy_into(target, source)

@@ -120,6 +120,12 @@ cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, co
     return NONE if program.repeated_count > MAX_REPEATED and (is_number or not padded) else k
 
 
+cdef int add_output(Program* program, char* data, int dtype, const intptr_t* strides) noexcept nogil:
+    if lies_row_major(strides, cg_itemsize[dtype], program.ndim, program.shape):
+        return add_array(program, data, dtype, False)
+    return add_operand(program, data, dtype, dtype, strides, True)
+
+
 cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil:
     cdef int k
     for k in range(program.geometry_count):
@@ -203,3 +209,8 @@ cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* s
         else:
             strides[d] = stride
             stride *= shape[d]
+
+
+cdef void describe_slot(const Program* program, const Slot* slot, Operand* operand) noexcept nogil:
+    operand.data, operand.dtype, operand.loop_dtype, operand.padded = slot.data, slot.dtype, slot.loop_dtype, slot.padded
+    strides_of(program, slot, program.shape, operand.strides)

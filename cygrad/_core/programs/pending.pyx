@@ -2,7 +2,7 @@
 """Programs that wait, and their runs (see pending.pxd for the contract)."""
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.tensor cimport CONTIGUOUS
@@ -47,15 +47,8 @@ cdef class Pending:
 
     cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept:
         """Return True if a step over `count` operands of a shape may be added, if the program has room for their slots."""
-        cdef int d
-        if not self.count:
-            return True
-        if self.program.ndim != ndim or self.arrays + count >= MAX_ARRAYS or not has_room(&self.program, 2):
-            return False
-        for d in range(ndim):
-            if self.program.shape[d] != shape[d]:
-                return False
-        return True
+        return not self.count or (self.program.ndim == ndim and not memcmp(self.program.shape, shape, ndim * sizeof(intptr_t))
+                                  and self.arrays + count < MAX_ARRAYS and has_room(&self.program, 2))
 
     cdef int slot_of(self, TensorImpl tensor) noexcept:
         """Return the slot of the pending result that is all of a tensor's memory; NONE if there is none of its dtype."""
@@ -83,13 +76,6 @@ cdef class Pending:
         if self.count == 0:
             enlist(self)
         self.count += 1
-
-    cdef void own(self, int slot, Storage storage) noexcept:
-        """Mark the memory that a step reads, and keep it."""
-        Py_INCREF(storage)
-        storage.marks += 1
-        self.owners[slot] = <PyObject*>storage
-        self.arrays += 1
 
     cdef void needed_steps(self, Program* compact) noexcept:
         """Copy the program without the steps whose results are dead."""

@@ -15,9 +15,9 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
 
 
-cdef inline bint is_needed_besides(TensorImpl x, Py_ssize_t references) noexcept:
-    """Return True if a node saved a tensor, or there are more references to its memory."""
-    return x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > references
+cdef inline bint is_needed_besides(TensorImpl x, Storage storage) noexcept:
+    """Return True if a node saved a tensor, or there are more references to its memory than its own and the caller's."""
+    return x.flags & SAVED or Py_REFCNT(<PyObject*>storage) > 2
 
 
 cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except -1:
@@ -31,7 +31,7 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     if storage.program is NULL or not cg_is_floating_point[x.dtype_nr] or cg_loops_of[x.dtype_nr] != x.dtype_nr:
         return False
     pending = <Pending>storage.program
-    if is_needed_besides(x, 2) or pending.running or not pending.is_whole(x):
+    if is_needed_besides(x, storage) or pending.running or not pending.is_whole(x):
         return False
     program = &pending.program
     writer = last_writer(program, pending.slot_of(x), 0, program.step_count)
@@ -56,7 +56,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     cdef Plan plan
     cdef TensorImpl memory
     cdef int d, output, slot
-    cdef bint is_needed = is_needed_besides(x, 2), is_single = result.count == 1 and x.count > 1
+    cdef bint is_needed = is_needed_besides(x, storage), is_single = result.count == 1 and x.count > 1
     if storage.program is NULL:
         return False
     pending = <Pending>storage.program
@@ -74,7 +74,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     reduce_operands(&program)
     if not is_needed:
         program.slots[slot].data = NULL
-    output = add_array(&program, new_address(result), result.dtype_nr, False)
+    output = add_array(&program, new_address(result), result.dtype_nr)
     program.slots[output].reduced = True
     add_reduction(&program, reduction, x.dtype_nr, slot, output)
     if not plan_program(&plan, &program):

@@ -5,7 +5,7 @@ from cygrad._kernels.drivers.packing cimport LONG_ROW, cost_of_layout, merge
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP, takes_short_rows
 from cygrad._kernels.drivers.sums cimport loop_of_sum, put_in, write_numbers
 from cygrad._kernels.drivers.traversal cimport PADDING
-from cygrad._kernels.programs.planning cimport find_rows, is_live, last_reader
+from cygrad._kernels.programs.planning cimport find_rows, is_live
 from cygrad._kernels.programs.rewriting cimport read_sum
 from cygrad._kernels.programs.steps cimport NONE, Slot, Step, describe_slot, dtype_of, is_laid, last_writer, output_of
 from cygrad._kernels.system.threads cimport threads_for
@@ -190,7 +190,7 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
     part.lanes = 1
     for k in range(part.laid_count):
         part.written[part.read_count] = last_writer(program, part.laid_slots[k], part.first, part.last) != NONE
-        if part.written[part.read_count] or last_reader(program, part.laid_slots[k], part.first, part.last) != NONE:
+        if part.written[part.read_count] or is_live(program, part.laid_slots[k], part.first, part.last):
             part.read[part.read_count] = k
             part.read_count += 1
     for k in range(program.slot_count):
@@ -297,7 +297,7 @@ cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
         if last_writer(program, place, part.first, k) != NONE:
             part.in_block[place] = True
         elif (far and slot.data is not NULL and not slot.number and not is_laid(slot)
-                and last_reader(program, place, part.first, first) == NONE):
+                and not is_live(program, place, part.first, first)):
             call.fetched |= 1 << j
     slot = &program.slots[output_of(step)]
     if part.stream and step.reduction is NULL and (step.kernel is NULL or <size_t>slot.data % vector_bytes() or is_laid(slot)):

@@ -69,14 +69,14 @@ cdef Extent extent_of(const Program* program) noexcept nogil
 cdef void cut_back(Program* program, const Extent* extent) noexcept nogil
 # Copy as much as a program has.
 cdef void copy_program(Program* target, const Program* source) noexcept nogil
-# The slot of an output that has no memory yet.
-cdef int add_block(Program* program, int dtype) noexcept nogil
-# The slot of a dense, padded array, or of a number that loops take in place, of the dtype of loops.
-cdef int add_array(Program* program, char* data, int dtype, bint number) noexcept nogil
+# The slot of a dense, padded array of the dtype of loops; NULL: of an output that has no memory yet.
+cdef int add_array(Program* program, char* data, int dtype) noexcept nogil
 # The slot of an array with any byte strides over the dims of the program, which loops read in a dtype, and numbers are repeated; or NONE.
-cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil
+cdef int add_operand(Program* program, const Operand* operand) noexcept nogil
+# The slots of all operands of a step. False, and nothing is added, where there is no room for them, the step and a copy of its result.
+cdef bint add_operands(Program* program, int count, const Operand* operands, int* slots) noexcept nogil
 # The slot of an array with any byte strides, of different elements, that a step will write, and none does so far; or NONE.
-cdef int add_output(Program* program, char* data, int dtype, const intptr_t* strides) noexcept nogil
+cdef int add_output(Program* program, const Operand* operand) noexcept nogil
 # Reduce the marked dims from now on: operands that are repeated along these, and row-major else, have one number for each row.
 cdef void reduce_operands(Program* program) noexcept nogil
 # The slot of the same values in another dtype, by a step more where a step has computed them; or NONE.
@@ -96,6 +96,9 @@ cdef bint converts(const Program* program, const Step* step) noexcept nogil
 cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil
+
+cdef inline int add_block(Program* program, int dtype) noexcept nogil:
+    return add_array(program, NULL, dtype)
 
 cdef void describe_slot(const Program* program, const Slot* slot, Operand* operand) noexcept nogil
 

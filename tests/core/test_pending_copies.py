@@ -51,9 +51,9 @@ def assigned(a, b, c, d):
 
 
 def assigned_whole(a, b, c, d):
-    x = cg.zeros(SIZE, dtype=a.dtype)
-    x[:] = a * b
-    return x * c + x.sum() + d
+    x, y = cg.zeros(len(a), dtype=a.dtype), a * b
+    x[:] = y
+    return (x * c + d) * x + x.sum() + y
 
 
 def padded(a, b, c, d):
@@ -95,7 +95,7 @@ def test_the_same_bits_as_at_once(program, dtype):
 
 
 @pytest.mark.cases("count", [1, 2, 3])
-@pytest.mark.cases("program", [joined, stacked, assigned, heat], ids=lambda program: program.__name__)
+@pytest.mark.cases("program", [joined, stacked, assigned, assigned_whole, heat], ids=lambda program: program.__name__)
 def test_threads_and_streams(program, count):
     size = (1 << 19) + 77
     with threads(1), at_once():
@@ -155,14 +155,14 @@ def test_copies_that_die_leave_no_memory():
 
 def test_targets_that_others_reach_are_written_at_once():
     a, b = leaves(2)
+    expected = array_of(a) * array_of(b)
     whole = cg.zeros(SIZE, dtype=cg.float64)
-    array = whole.numpy()
-    whole[:] = a.detach() * b.detach() + 0 * (a * b).detach()
-    np.testing.assert_array_equal(array, array_of(a) * array_of(b))
-    foreign = cg.frombuffer(bytearray(8 * SIZE), dtype=cg.float64)
-    with cg.no_grad():
-        foreign[:] = (a * b).detach() + 1
-    assert pending_results() == 0
+    array, memory = whole.numpy(), bytearray(8 * SIZE)
+    x, y = a * b, b * a
+    whole[:] = x.detach()
+    np.testing.assert_array_equal(array, expected)
+    cg.frombuffer(memory, dtype=cg.float64)[:] = y.detach()
+    np.testing.assert_array_equal(np.frombuffer(memory), expected)
 
 
 def test_a_target_that_a_pending_result_reads_keeps_its_values_until_then():

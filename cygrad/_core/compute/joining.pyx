@@ -41,18 +41,19 @@ cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t st
 cdef int write_pieces(TensorImpl joined, tuple pieces, int along) except -1:
     """Copy the pieces of a new tensor to their places: at last those that are pending, which may stay so."""
     cdef TensorImpl piece
-    cdef list pending = []
+    cdef list pending = None
     cdef intptr_t start = 0
     for piece in pieces:
         if piece.count == 0:        # it may have no such dim
             continue
         if piece.storage.program is not NULL:
-            pending.append((piece, start))
+            pending = [*(pending or ()), (piece, start)]
         else:
             write_piece(joined, piece, along, start)
         start += piece.sizes[along] if piece.ndim == joined.ndim else 1
-    for piece, start in pending:
-        write_piece(joined, piece, along, start)
+    if pending is not None:
+        for piece, start in pending:
+            write_piece(joined, piece, along, start)
     return 0
 
 

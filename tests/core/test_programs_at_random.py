@@ -44,6 +44,25 @@ class Program:
     def look(self, value):
         self.log.append((tuple(value.shape), value.dtype, array_of(value).tobytes()))
 
+    def join(self, value, dim):
+        """Join pending values, of which some live on, or have died or changed when the result is computed."""
+        pieces = [value * 2, value.tanh() + 0.5, value - 0.25, value / 3]
+        joined = cg.cat([*pieces, pieces[0]], dim)
+        self.values.extend(pieces[1:3])
+        if self.stream.random() < 0.5:
+            pieces[3].detach().mul_(2)
+        return joined
+
+    def fill(self, value):
+        """Write pending values into parts of one tensor."""
+        whole = cg.zeros(2 * ROWS, 2 * COLUMNS, dtype=value.dtype)
+        if value.dim() == 2:
+            rows, columns = value.shape
+            whole[3:3 + rows, 5:5 + columns] = value * 2
+            whole[ROWS - 2:ROWS - 2 + rows, COLUMNS:COLUMNS + columns] = value + 0.5
+            whole.T[:columns, :rows] = (value - 1).T
+        return whole
+
     def backward(self):
         value = self.real()
         inputs = [leaf for leaf in self.values if leaf.is_leaf and leaf.requires_grad]
@@ -79,6 +98,9 @@ class Program:
             lambda: real[..., 2:] - 2 * real[..., 1:-1] + real[..., :-2], lambda: a.mT if a.dim() > 1 else a, lambda: a.reshape(-1),
             lambda: a.expand(2, *a.shape), lambda: a.detach(), lambda: cg.cat([real.reshape(-1), real.reshape(-1) * 2]),
             lambda: cg.stack([real, real.sin()]), lambda: a.clone(), lambda: a.data,
+            lambda: cg.cat([real * number, real[..., :3], real + real, a], -1), lambda: cg.stack([real * real, real.exp(), real - 1], -1),
+            lambda: self.join(real, -1), lambda: self.join(real, 0), lambda: cg.nn.functional.pad(real * number, (1, 2)),
+            lambda: self.fill(real),
             lambda: a.sum(), lambda: a.sum(-1) if a.dim() else a, lambda: a.sum(0, keepdim=True) if a.dim() else a,
             lambda: (real * self.real()).sum(-1), lambda: (real - real.mean()).square().mean(), lambda: real.amax(-1, True),
             lambda: real.softmax(-1), lambda: real.logsumexp(-1), lambda: real.var(), lambda: real.norm(dim=-1),

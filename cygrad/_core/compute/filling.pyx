@@ -10,6 +10,7 @@ from cygrad._core.graph.rules cimport needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, view_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple
 from cygrad._core.operands.operands cimport copy_into
+from cygrad._core.programs.deferred cimport copy_later
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 
 
@@ -71,5 +72,5 @@ def padded(TensorImpl input not None, tuple counts not None, TensorImpl number n
         d = input.ndim - 1 - k
         offset += max(<intptr_t>counts[2 * k], 0) * result.strides[d]
     if part.count:
-        copy_into(view_of(result, offset, input.ndim, sizes, result.strides), part)
+        copy_later(view_of(result, offset, input.ndim, sizes, result.strides), part, False)
     return result

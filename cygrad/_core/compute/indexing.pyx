@@ -18,7 +18,8 @@ from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_gr
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
-from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
+from cygrad._core.operands.operands cimport Value, copy_of, number_tensor, to_value
+from cygrad._core.programs.deferred cimport copy_later
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index, cg_is_opaque,
                                                   cg_loops_of)
 
@@ -216,7 +217,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         # As NumPy and torch: leading dims of size 1 may be dropped from the value.
         while source.ndim > part.ndim and source.sizes[0] == 1:
             source = get_item(source, 0)
-        copy_into(part, source)
+        copy_later(part, source, False)
     count_change(x if part is None else part)
     if not recorded:
         return 0
@@ -252,7 +253,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     else:
         part = basic_view(result, key, &cuts)
         zero_outside(result, part)
-        copy_into(part, input)
+        copy_later(part, input, False)
     if needs_node(input, None):
         record(SCATTER_KEY, input, None, result, (key,))
     return result

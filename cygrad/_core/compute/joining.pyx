@@ -9,7 +9,8 @@ from cygrad._core.graph.rules cimport RuleOp, any_needs_node, rule_node_of_input
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, value_address, view_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.operands.operands cimport common_of, copy_into, same_shape
+from cygrad._core.operands.operands cimport common_of, same_shape
+from cygrad._core.programs.deferred cimport copy_later
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 from cygrad._kernels.programs.settings cimport noted
 
@@ -34,7 +35,26 @@ cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t st
         return 0
     for d in range(piece.ndim):
         strides[d] = joined.strides[d + lacks if d >= along else d]
-    return copy_into(view_of(joined, offset, piece.ndim, piece.sizes, strides), piece)
+    return copy_later(view_of(joined, offset, piece.ndim, piece.sizes, strides), piece, True)
+
+
+cdef int write_pieces(TensorImpl joined, tuple pieces, int along) except -1:
+    """Copy the pieces of a new tensor to their places: at last those that are pending, which may stay so."""
+    cdef TensorImpl piece
+    cdef list pending = None
+    cdef intptr_t start = 0
+    for piece in pieces:
+        if piece.count == 0:        # it may have no such dim
+            continue
+        if piece.storage.program is not NULL:
+            pending = [*(pending or ()), (piece, start)]
+        else:
+            write_piece(joined, piece, along, start)
+        start += piece.sizes[along] if piece.ndim == joined.ndim else 1
+    if pending is not None:
+        for piece, start in pending:
+            write_piece(joined, piece, along, start)
+    return 0
 
 
 cdef tuple given_tensors(str name, object tensors):
@@ -55,7 +75,7 @@ def cat(tensors, dim=0, *, out=None):
     cdef tuple parts = given_tensors("cat", tensors)
     cdef TensorImpl part, first, result
     cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t start = 0, joined = integer(dim, "dim")
+    cdef intptr_t joined = integer(dim, "dim")
     cdef list sizes = []
     cdef int d, along, dtype
     cdef bint mixed = False
@@ -91,10 +111,7 @@ def cat(tensors, dim=0, *, out=None):
     if mixed:
         parts = tuple([convert(part, dtypes[dtype]) for part in parts])
     result = empty(dtype, first.ndim, shape)
-    for k, part in enumerate(parts):
-        if sizes[k] is not None:
-            write_piece(result, part, along, start)
-            start += part.sizes[along]
+    write_pieces(result, parts, along)
     if any_needs_node(parts):
         attach(result, rule_node_of_inputs(CAT, parts, result, (tuple(sizes), along), 1), 0)
     return result if out is None else checked_out(out, result)
@@ -105,7 +122,7 @@ def stack(tensors, dim=0, *, out=None):
     cdef tuple parts = given_tensors("stack", tensors)
     cdef TensorImpl part, first, result
     cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t joined = integer(dim, "dim"), start = 0
+    cdef intptr_t joined = integer(dim, "dim")
     cdef int along, dtype
     cdef bint mixed = False
     if not parts:
@@ -127,9 +144,7 @@ def stack(tensors, dim=0, *, out=None):
     if mixed:
         parts = tuple([convert(part, dtypes[dtype]) for part in parts])
     result = empty(dtype, first.ndim + 1, shape)
-    for part in parts:
-        write_piece(result, part, along, start)
-        start += 1
+    write_pieces(result, parts, along)
     if any_needs_node(parts):
         attach(result, rule_node_of_inputs(STACK, parts, result, (along,), 1), 0)
     return result if out is None else checked_out(out, result)

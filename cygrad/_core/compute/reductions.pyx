@@ -241,8 +241,7 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
             ndim += 1
     result = new_tensor(storages.pop(), starts[1], reduce.out_dtype, ndim, sizes, NULL)
     x = tensor_of_operand(&reduce.x, reduce.ndim, reduce.shape, storages.pop(), starts[0])      # its only reference perhaps
-    if reduce_any(reduce.kernel, reduce.is_sum, x, reduce.is_reduced, result):
-        raise MemoryError()
+    reduce_any(reduce.kernel, reduce.is_sum, x, reduce.is_reduced, result)
     return None
 
 
@@ -251,11 +250,13 @@ cdef Traits OF_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=
 cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=reduce_again, store=NULL, run_stored=NULL, fuse=NULL)
 
 
-cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) noexcept:
-    """Reduce dims of a tensor into a new, dense one: block by block where it is pending. -1: there is no memory."""
+cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) except -1:
+    """Reduce dims of a tensor into a new, dense one: block by block where it is pending."""
     if x.storage.program is not NULL and is_dense(x) and (is_sum and contract(x, mask, result) or reduce_pending(kernel, x, mask, result)):
         return 0
-    return run_driver(kernel, is_sum, x, mask, result)
+    if run_driver(kernel, is_sum, x, mask, result):
+        raise MemoryError(f"{kernel.name.decode()}(): no memory for partial results")
+    return 0
 
 
 cdef int run_driver(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* is_reduced, TensorImpl result) noexcept:
@@ -277,7 +278,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef char mask[MAX_DIMS]    # set for the dims there are
     cdef intptr_t shape[MAX_DIMS]
     cdef intptr_t count = 1
-    cdef int d, ndim = 0, failed, out_dtype
+    cdef int d, ndim = 0, out_dtype
     cdef TensorImpl result
     cdef bint recorded
     cdef bint single = type(dim) is int         # then a tuple of it is made for the record alone
@@ -324,11 +325,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     result = empty(out_dtype, ndim, shape)
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
         reduce_few(op.kernel, x, result)
-        failed = 0
     else:
-        failed = reduce_any(op.kernel, op.is_sum, x, mask, result)
-    if failed:
-        raise MemoryError(f"{op.name}(): no memory for partial results")
+        reduce_any(op.kernel, op.is_sum, x, mask, result)
     if op.decide_nan is not None and holds_nan(result):
         result = op.decide_nan((<object>x).detach(), result, (dim,) if single else dims, keepdim)
     if dtype is not None:

@@ -19,7 +19,8 @@ from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
-from cygrad._core.operands.operands cimport copy_into, copy_of, fits_loop, is_dense, same_shape, shape_is
+from cygrad._core.operands.operands cimport copy_of, fits_loop, is_dense, same_shape, shape_is
+from cygrad._core.programs.deferred cimport copy_later
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 from cygrad._kernels.drivers.packing cimport zero_dense
 from cygrad._kernels.programs.settings cimport noted
@@ -127,7 +128,7 @@ cdef bint fits_place(object part, TensorImpl whole, PyObject* grad) except -1:
 cdef int add_to(TensorImpl part, TensorImpl g, bint fresh) except -1:
     """Add a gradient to its part, of which nothing is set yet where the memory is fresh."""
     if fresh:
-        return copy_into(part, g)
+        return copy_later(part, g, True)
     sum_of(part, g, part, True)
     return 0
 

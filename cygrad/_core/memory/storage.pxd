@@ -41,7 +41,6 @@ cdef class Storage:
     cdef int exports        # NumPy arrays and others that can reach the memory without asking
     cdef int marks          # pending programs that compute the memory (at most one) or read it
     cdef PyObject* program  # that computes it, else NULL
-    cdef int slot           # its place in that program
     cdef unsigned long long note    # of memory made while notes are taken: their number, and its slot (graph.notes)
     cdef int counters       # besides its own that count changes of the memory: living borrowers of an owner; 1 of a borrower
     cdef void* writes       # of an owner: where and when its memory was written under several counters (writes.pxd), or NULL

@@ -41,3 +41,6 @@ cdef void compute_operands(int count, const Value* values) noexcept
 cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape)
 # The same of a copy in another dtype; None also of a small one.
 cdef TensorImpl defer_copy(TensorImpl x, int dtype)
+# Copy as `copy_into` does; a pending source may be copied, or computed there, by its program. `apart`: the target shares no element with
+# those before in its memory.
+cdef int copy_later(TensorImpl target, TensorImpl source, bint apart) except -1

@@ -1,15 +1,15 @@
 # cython: cdivision=True
 """Maps that are computed later (see deferred.pxd for the contract)."""
 from cpython.object cimport PyObject
-from libc.string cimport memcpy
+from cpython.ref cimport Py_INCREF
+from libc.string cimport memcmp, memcpy
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS
 from cygrad._core.memory.storage cimport Storage
-from cygrad._core.operands.operands cimport broadcast, describe_number, describe_operand, empty_for
+from cygrad._core.operands.operands cimport broadcast, copy_into, describe_number, describe_operand, empty_for
 from cygrad._core.programs.pending cimport Pending, own_program, run_or_wait
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand
-from cygrad._kernels.programs.steps cimport (MAX_SLOTS, NONE, Extent, add_block, add_copy, add_map, add_operand, begin_program,
-                                             cut_back, dtype_of, extent_of, has_room)
+from cygrad._kernels.programs.steps cimport NONE, add_block, add_copy, add_map, add_operands, add_output, begin_program, dtype_of
 
 
 cdef bint may_be_pending(int count, const Value* values) noexcept:
@@ -29,72 +29,51 @@ cdef bint may_be_pending(int count, const Value* values) noexcept:
 cdef bint have_shape(int count, const Value* values, int ndim, const intptr_t* shape) except -1:
     """Return True if operands broadcast to a shape."""
     cdef intptr_t common[MAX_DIMS]
-    cdef int d
-    if broadcast(count, values, common) != ndim:
-        return False
-    for d in range(ndim):
-        if common[d] != shape[d]:
-            return False
-    return True
-
-
-cdef Pending obstacle(Pending pending, int count, const Value* values):
-    """Return a program that must run before operands are read by a step of `pending`, or None: it computes one, or part of one."""
-    cdef TensorImpl tensor
-    cdef PyObject* program
-    cdef int k
-    for k in range(count):
-        if values[k].tensor is NULL:
-            continue
-        tensor = <TensorImpl>values[k].tensor
-        program = tensor.storage.program
-        if program is not NULL and (program is not <PyObject*>pending or not pending.is_whole(tensor)):
-            return <Pending>program
-    return None
+    return broadcast(count, values, common) == ndim and not memcmp(common, shape, ndim * sizeof(intptr_t))
 
 
 cdef void run_obstacles(Pending pending, int count, const Value* values, bint release) noexcept:
-    cdef Pending other = obstacle(pending, count, values)
-    while other is not None:
-        run_or_wait(other, release)
-        other = obstacle(pending, count, values)
+    """Run the programs that must run before operands are read by a step of `pending`: those that compute one, or part of one."""
+    cdef PyObject* program
+    cdef int k = 0
+    while k < count:
+        program = NULL if values[k].tensor is NULL else (<TensorImpl>values[k].tensor).storage.program
+        if program is not NULL and (program is not <PyObject*>pending or not pending.is_whole(<TensorImpl>values[k].tensor)):
+            run_or_wait(<Pending>program, release)
+            k = 0       # other threads may have changed the tensors
+        else:
+            k += 1
 
 
 cdef void compute_operands(int count, const Value* values) noexcept:
     run_obstacles(None, count, values, True)
 
 
-cdef bint lay_operands(Pending pending, const DeferredMap* map, int count, const Value* values, int* slots) noexcept:
-    """Find or add the slots of operands, and the copies that convert them; False where there is no room."""
-    cdef Operand operand
-    cdef int k, known, loop_dtype
+cdef bint take_operands(Pending pending, const DeferredMap* map, int count, const Value* values, int* slots) noexcept:
+    """Add the operands of a step, mark their memory and keep it; False, and nothing is added, where there is no room."""
+    cdef Operand operands[MAX_OPERANDS]
+    cdef Storage storage
+    cdef int k, loop_dtype, slot = pending.program.slot_count, numbers = pending.program.repeated_count
     for k in range(count):
-        known, loop_dtype = pending.program.slot_count, dtype_of(k, map.masks, map.dtype)
+        loop_dtype = dtype_of(k, map.masks, map.dtype)
         if values[k].tensor is NULL:
-            if known == MAX_SLOTS:
-                return False
-            pending.constants[known] = values[k].number
-            describe_number(&operand, &pending.constants[known], dtype_of(k, map.masks, map.number_dtype), loop_dtype, pending.program.ndim)
+            pending.constants[numbers] = values[k].number
+            describe_number(&operands[k], &pending.constants[numbers], dtype_of(k, map.masks, map.number_dtype), loop_dtype,
+                            pending.program.ndim)
+            numbers += 1
         else:
-            describe_operand(&operand, <TensorImpl>values[k].tensor, loop_dtype, pending.program.ndim)
-        slots[k] = add_operand(&pending.program, operand.data, operand.dtype, loop_dtype, operand.strides, operand.padded)
-        if slots[k] == NONE:
-            return False
-    return has_room(&pending.program, 2)        # for the step, and a copy that rounds its result
-
-
-cdef bint add_operands(Pending pending, const DeferredMap* map, int count, const Value* values, int* slots) noexcept:
-    """Add the operands of a step, and keep their memory; False, and nothing is added, where there is no room."""
-    cdef Extent before = extent_of(&pending.program)
-    cdef int k, known
-    if not lay_operands(pending, map, count, values, slots):
-        cut_back(&pending.program, &before)
+            describe_operand(&operands[k], <TensorImpl>values[k].tensor, loop_dtype, pending.program.ndim)
+    if not add_operands(&pending.program, count, operands, slots):
         return False
-    for known in range(before.slots, pending.program.slot_count):
-        pending.owners[known] = NULL
+    for slot in range(slot, pending.program.slot_count):
+        pending.owners[slot] = NULL
         for k in range(count):
-            if values[k].tensor is not NULL and pending.program.slots[known].data == (<TensorImpl>values[k].tensor).unsettled:
-                pending.own(known, (<TensorImpl>values[k].tensor).storage)
+            if values[k].tensor is not NULL and pending.program.slots[slot].data == operands[k].data:
+                storage = (<TensorImpl>values[k].tensor).storage
+                Py_INCREF(storage)
+                storage.marks += 1
+                pending.owners[slot] = <PyObject*>storage
+                pending.arrays += 1
                 break
     return True
 
@@ -102,6 +81,7 @@ cdef bint add_operands(Pending pending, const DeferredMap* map, int count, const
 cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape):
     cdef Pending pending
     cdef TensorImpl result
+    cdef const void* params = NULL
     cdef int slot, block
     cdef int slots[MAX_OPERANDS]
     if not may_be_pending(count, values):
@@ -123,15 +103,14 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
         run_or_wait(pending, False)
     if not pending.count:
         begin_program(&pending.program, ndim, shape)
-    if not add_operands(pending, map, count, values, slots):
+    if not take_operands(pending, map, count, values, slots):
         run_or_wait(pending, False)
         begin_program(&pending.program, ndim, shape)
-        add_operands(pending, map, count, values, slots)
+        take_operands(pending, map, count, values, slots)
     slot = block = add_block(&pending.program, map.loop_out_dtype)
     if map.params is not NULL:
-        memcpy(pending.parameters[block], map.params, sizeof(pending.parameters[0]))
-    add_map(&pending.program, map.kernel, map.dtype, map.masks, NULL if map.params is NULL else <void*>pending.parameters[block],
-            count, slots, block)
+        params = memcpy(pending.parameters[block], map.params, sizeof(pending.parameters[0]))
+    add_map(&pending.program, map.kernel, map.dtype, map.masks, params, count, slots, block)
     if map.loop_out_dtype != map.out_dtype:
         slot = add_block(&pending.program, map.out_dtype)
         add_copy(&pending.program, block, slot)
@@ -151,3 +130,27 @@ cdef TensorImpl defer_copy(TensorImpl x, int dtype):
     copy.dtype = copy.number_dtype = x.dtype_nr
     copy.loop_out_dtype = copy.out_dtype = dtype
     return defer_map(&copy, 1, &value, x.ndim, x.sizes)
+
+
+cdef bint defer_into(TensorImpl target, TensorImpl source, bint apart) noexcept:
+    """Add the copy of a pending source to its program, whose result the target is then; False where that may not be."""
+    cdef Pending pending = <Pending>source.storage.program
+    cdef Value value
+    cdef Operand operand
+    cdef int slot
+    value.tensor = <PyObject*>target
+    if (pending is not own_program() or not may_be_pending(1, &value) or not pending.is_whole(source)
+            or not pending.takes_step(target.ndim, target.sizes, 1)
+            or target.storage.marks and not (apart and target.storage.program is <PyObject*>pending)):
+        return False
+    describe_operand(&operand, target, target.dtype_nr, target.ndim)
+    slot = add_output(&pending.program, &operand)
+    if slot == NONE:
+        return False
+    add_copy(&pending.program, pending.slot_of(source), slot)
+    pending.add_result(target, slot)
+    return True
+
+
+cdef int copy_later(TensorImpl target, TensorImpl source, bint apart) except -1:
+    return 0 if source.storage.program is not NULL and defer_into(target, source, apart) else copy_into(target, source)

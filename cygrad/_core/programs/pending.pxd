@@ -12,9 +12,9 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.storage cimport Storage
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_number
+from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, MAX_PARAMS, cg_number
 from cygrad._kernels.programs.running cimport Plan
-from cygrad._kernels.programs.steps cimport MAX_SLOTS, Program
+from cygrad._kernels.programs.steps cimport MAX_REPEATED, MAX_SLOTS, Program
 
 cdef extern from "Python.h":
     ctypedef void* PyThread_type_lock
@@ -25,8 +25,9 @@ cdef class Pending:
     cdef int count                      # of pending results
     cdef int arrays                     # slots that are whole arrays
     cdef int reduced_slot               # the slot of a result that was reduced, and will be computed if it is needed again; NONE
-    cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from a pending one
-    cdef cg_number constants[MAX_SLOTS]     # numbers by slot
+    cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array: a reference, but borrowed from a pending result
+    cdef bint is_pending[MAX_SLOTS]     # the slot is the memory of a pending result
+    cdef cg_number constants[MAX_REPEATED + MAX_OPERANDS]   # numbers, in their order
     cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
     cdef PyObject* next                 # in the list of all
     cdef PyThread_type_lock lock        # locked while the program runs without the GIL
@@ -34,11 +35,10 @@ cdef class Pending:
     cdef int runs                       # how many times
     cdef int remaining, failed          # the slot that the run leaves pending, or NONE; its outcome
 
-    cdef bint is_pending(self, int slot) noexcept
     cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept
+    cdef int slot_of(self, TensorImpl tensor) noexcept
     cdef bint is_whole(self, TensorImpl tensor) noexcept
     cdef void add_result(self, TensorImpl result, int slot) noexcept
-    cdef void own(self, int slot, Storage storage) noexcept
     cdef void needed_steps(self, Program* compact) noexcept
     cdef void finish_run(self) noexcept
     cdef void clear(self) noexcept

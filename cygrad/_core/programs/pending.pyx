@@ -2,14 +2,17 @@
 """Programs that wait, and their runs (see pending.pxd for the contract)."""
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcmp, memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.tensor cimport CONTIGUOUS
 from cygrad._core.memory.upward cimport forget_function, run_function, upward
 from cygrad._core.operands.operands cimport shape_is
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.programs.planning cimport mark_needed
+from cygrad._kernels.programs.rewriting cimport write_in_place_of_copies
 from cygrad._kernels.programs.running cimport plan_program, run_program
-from cygrad._kernels.programs.steps cimport MAX_STEPS, NONE, Step, has_room, output_of
+from cygrad._kernels.programs.steps cimport DENSE, MAX_STEPS, NONE, Slot, Step, has_room, output_of
 
 import os
 
@@ -42,49 +45,37 @@ cdef class Pending:
         if self.lock is not NULL:
             PyThread_free_lock(self.lock)
 
-    cdef bint is_pending(self, int slot) noexcept:
-        """Return True if a slot is the memory of a pending result."""
-        cdef Storage storage
-        if self.owners[slot] is NULL:
-            return False
-        storage = <Storage>self.owners[slot]
-        return storage.program is <PyObject*>self and storage.slot == slot + 1
-
     cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept:
         """Return True if a step over `count` operands of a shape may be added, if the program has room for their slots."""
-        cdef int d
-        if not self.count:
-            return True
-        if self.program.ndim != ndim or self.arrays + count >= MAX_ARRAYS or not has_room(&self.program, 2):
-            return False
-        for d in range(ndim):
-            if self.program.shape[d] != shape[d]:
-                return False
-        return True
+        return not self.count or (self.program.ndim == ndim and not memcmp(self.program.shape, shape, ndim * sizeof(intptr_t))
+                                  and self.arrays + count < MAX_ARRAYS and has_room(&self.program, 2))
+
+    cdef int slot_of(self, TensorImpl tensor) noexcept:
+        """Return the slot of the pending result that is all of a tensor's memory; NONE if there is none of its dtype."""
+        cdef const Slot* slot
+        cdef int k
+        for k in range(self.program.slot_count):
+            slot = &self.program.slots[k]
+            if (self.is_pending[k] and slot.data == tensor.unsettled and slot.dtype == tensor.dtype_nr and slot.geometry == DENSE
+                    and self.program.total * cg_itemsize[slot.dtype] == <intptr_t>tensor.storage.nbytes):
+                return k
+        return NONE
 
     cdef bint is_whole(self, TensorImpl tensor) noexcept:
-        """Return True if a tensor in the memory of a pending result is that result."""
-        return (tensor.unsettled == self.program.slots[tensor.storage.slot - 1].data and tensor.flags & CONTIGUOUS
-                and tensor.dtype_nr == self.program.slots[tensor.storage.slot - 1].dtype
-                and shape_is(tensor, self.program.ndim, self.program.shape))
+        """Return True if a tensor is a pending result."""
+        return (tensor.flags & CONTIGUOUS and shape_is(tensor, self.program.ndim, self.program.shape)
+                and self.slot_of(tensor) != NONE)
 
     cdef void add_result(self, TensorImpl result, int slot) noexcept:
         cdef Storage storage = result.storage
         self.program.slots[slot].data = result.unsettled
-        self.owners[slot] = <PyObject*>storage
-        storage.program, storage.slot = <PyObject*>self, slot + 1
+        self.owners[slot], self.is_pending[slot] = <PyObject*>storage, True
+        storage.program = <PyObject*>self
         storage.marks += 1
         self.arrays += 1
         if self.count == 0:
             enlist(self)
         self.count += 1
-
-    cdef void own(self, int slot, Storage storage) noexcept:
-        """Mark the memory that a step reads, and keep it."""
-        Py_INCREF(storage)
-        storage.marks += 1
-        self.owners[slot] = <PyObject*>storage
-        self.arrays += 1
 
     cdef void needed_steps(self, Program* compact) noexcept:
         """Copy the program without the steps whose results are dead."""
@@ -92,14 +83,14 @@ cdef class Pending:
         cdef bint remaining[MAX_STEPS]
         cdef int k
         compact[0] = self.program
-        for k in range(self.program.slot_count):
-            needed[k] = self.is_pending(k)
+        memcpy(needed, self.is_pending, sizeof(needed))
         mark_needed(&self.program, self.program.step_count, NULL, needed, remaining)
         compact.step_count = 0
         for k in range(self.program.step_count):
             if remaining[k]:
                 compact.steps[compact.step_count] = self.program.steps[k]
                 compact.step_count += 1
+        write_in_place_of_copies(compact)
 
     cdef void finish_run(self) noexcept:
         """Take note that a run has ended, in the first thread that gets the GIL afterwards."""
@@ -121,12 +112,13 @@ cdef class Pending:
                 continue
             storage = <Storage>self.owners[k]
             storage.marks -= 1
-            if self.is_pending(k):
-                storage.program, storage.slot = NULL, 0
+            if self.is_pending[k]:
+                storage.program = NULL
             else:
                 read[count] = self.owners[k]
                 count += 1
             self.owners[k] = NULL
+        memset(self.is_pending, 0, sizeof(self.is_pending))
         self.program.slot_count = self.program.step_count = 0
         self.arrays, self.reduced_slot = 0, NONE
         if self.count:
@@ -137,17 +129,15 @@ cdef class Pending:
 
     cdef void leave_reduced(self, int slot) noexcept:
         """Leave one result pending, of which only a reduction was computed: all others are computed, and steps may read them."""
-        cdef Storage storage
         cdef const Step* step
         cdef int k, remaining = 0
         for k in range(self.program.slot_count):
-            if k != slot and self.is_pending(k):
-                storage = <Storage>self.owners[k]
-                Py_INCREF(storage)
-                storage.program, storage.slot = NULL, 0
+            if k != slot and self.is_pending[k]:
+                Py_INCREF(<Storage>self.owners[k])
+                (<Storage>self.owners[k]).program, self.is_pending[k] = NULL, False
         for k in range(self.program.step_count):
             step = &self.program.steps[k]
-            if self.owners[output_of(step)] is NULL or self.is_pending(output_of(step)):
+            if self.owners[output_of(step)] is NULL or self.is_pending[output_of(step)]:
                 self.program.steps[remaining] = step[0]
                 remaining += 1
         self.program.step_count = remaining
@@ -192,7 +182,7 @@ cdef int run(Pending pending, const Plan* plan, char* memory, int remaining, bin
         pending.finish_run()
         return pending.failed
     for k in range(pending.program.slot_count):         # other threads may drop a result meanwhile
-        if pending.is_pending(k):
+        if pending.is_pending[k]:
             Py_INCREF(<Storage>pending.owners[k])
             outputs[count] = pending.owners[k]
             count += 1
@@ -266,14 +256,17 @@ cdef Pending reader_of(Storage storage):
 cdef void forget(Storage storage) noexcept:
     """Take note of the death of a pending result."""
     cdef Pending pending = <Pending>storage.program
-    cdef int slot = storage.slot - 1
-    pending.owners[slot] = NULL
-    pending.program.slots[slot].data = NULL
-    if pending.count == 1:
+    cdef int k, parts = 0
+    for k in range(pending.program.slot_count):
+        if pending.is_pending[k] and pending.owners[k] is <PyObject*>storage:
+            pending.owners[k], pending.is_pending[k] = NULL, False
+            pending.program.slots[k].data = NULL
+            parts += 1
+    if pending.count == parts:
         pending.clear()
     else:
-        pending.count -= 1
-        pending.arrays -= 1
+        pending.count -= parts
+        pending.arrays -= parts
 
 
 upward.run_pending, upward.forget_pending = <run_function>run_pending, <forget_function>forget

@@ -8,16 +8,16 @@ from cygrad._core.programs.pending cimport Pending, run
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_loops_of
 from cygrad._kernels.programs.rewriting cimport is_product
 from cygrad._kernels.programs.running cimport Plan, plan_program
-from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, add_reduction, has_room, last_writer, reduce_operands,
-                                             strides_of)
+from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, add_reduction, describe_slot, has_room,
+                                             last_writer, reduce_operands)
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
 
 
-cdef inline bint is_needed_besides(TensorImpl x, Py_ssize_t references) noexcept:
-    """Return True if a node saved a tensor, or there are more references to its memory."""
-    return x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > references
+cdef inline bint is_needed_besides(TensorImpl x, Storage storage) noexcept:
+    """Return True if a node saved a tensor, or there are more references to its memory than its own and the caller's."""
+    return x.flags & SAVED or Py_REFCNT(<PyObject*>storage) > 2
 
 
 cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except -1:
@@ -31,10 +31,10 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     if storage.program is NULL or not cg_is_floating_point[x.dtype_nr] or cg_loops_of[x.dtype_nr] != x.dtype_nr:
         return False
     pending = <Pending>storage.program
-    if is_needed_besides(x, 2) or pending.running or not pending.is_whole(x):
+    if is_needed_besides(x, storage) or pending.running or not pending.is_whole(x):
         return False
     program = &pending.program
-    writer = last_writer(program, storage.slot - 1, 0, program.step_count)
+    writer = last_writer(program, pending.slot_of(x), 0, program.step_count)
     step = &program.steps[writer]
     if not is_product(step):
         return False
@@ -43,8 +43,7 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
         if (slot.data is NULL or slot.number or slot.dtype != x.dtype_nr or last_writer(program, step.slots[k], 0, writer) != NONE
                 or pending.owners[step.slots[k]] is NULL):
             return False
-        factors[k].data, factors[k].dtype, factors[k].loop_dtype, factors[k].padded = slot.data, slot.dtype, slot.dtype, slot.padded
-        strides_of(program, slot, program.shape, factors[k].strides)
+        describe_slot(program, slot, &factors[k])
         storages.append(<Storage>pending.owners[step.slots[k]])
     return True
 
@@ -56,13 +55,13 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     cdef Program program
     cdef Plan plan
     cdef TensorImpl memory
-    cdef int d, output, slot = storage.slot - 1
-    cdef bint is_needed = is_needed_besides(x, 2), is_single = result.count == 1 and x.count > 1
+    cdef int d, output, slot
+    cdef bint is_needed = is_needed_besides(x, storage), is_single = result.count == 1 and x.count > 1
     if storage.program is NULL:
         return False
     pending = <Pending>storage.program
-    if (cg_loops_of[x.dtype_nr] != x.dtype_nr or pending.running or slot == pending.reduced_slot or pending.program.total != x.count
-            or pending.program.slots[slot].data != x.unsettled or pending.program.slots[slot].dtype != x.dtype_nr
+    slot = pending.slot_of(x)
+    if (cg_loops_of[x.dtype_nr] != x.dtype_nr or pending.running or slot in (NONE, pending.reduced_slot) or pending.program.total != x.count
             or not (pending.is_whole(x) if not is_single else not is_needed)):
         return False
     pending.needed_steps(&program)
@@ -75,7 +74,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     reduce_operands(&program)
     if not is_needed:
         program.slots[slot].data = NULL
-    output = add_array(&program, new_address(result), result.dtype_nr, False)
+    output = add_array(&program, new_address(result), result.dtype_nr)
     program.slots[output].reduced = True
     add_reduction(&program, reduction, x.dtype_nr, slot, output)
     if not plan_program(&plan, &program):

@@ -6,7 +6,7 @@ Output and inputs are the same memory or disjoint: callers put a temporary betwe
 from libc.stdint cimport intptr_t
 
 from cygrad._kernels.drivers.packing cimport (CG_LARGEST, MAX_DIMS, STREAM_BYTES, Operand, cast, cg_cast, cg_itemsize, copy, pack,
-                                              stream_copy, vector_bytes)
+                                              stream_row, vector_bytes)
 
 cdef extern from "kernels.h" nogil:
     enum:

@@ -51,8 +51,8 @@ cdef inline const intptr_t* load_operand(Operand* operand, int ndim, const intpt
 
 cdef cg_cast cast(int source, int target) noexcept nogil
 cdef int vector_bytes() noexcept nogil
-# Past the caches; whole vectors, the target aligned to one.
-cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept nogil
+# Write dense bytes past the caches, but for parts of vectors at the ends.
+cdef void stream_row(char* target, const char* row, intptr_t nbytes) noexcept nogil
 # Of byte strides over some dims: one number in every place; row-major.
 cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil
 cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil

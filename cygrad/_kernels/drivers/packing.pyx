@@ -28,10 +28,6 @@ cdef int vector_bytes() noexcept nogil:
     return _vector_bytes
 
 
-cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept nogil:
-    cg_find_stream_copy(level)(target, block, nbytes)
-
-
 # ----- Layout -----
 cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil:
     cdef int d
@@ -186,11 +182,10 @@ cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t
 
 # ----- Copies -----
 cdef void stream_row(char* target, const char* row, intptr_t nbytes) noexcept nogil:
-    """Write past the caches, but for parts of vectors at the ends."""
     cdef intptr_t head = min(nbytes, <intptr_t>((-<size_t>target) % _vector_bytes)), whole = nbytes - head
     whole -= whole % _vector_bytes
     memcpy(target, row, head)
-    stream_copy(target + head, row + head, whole)
+    cg_find_stream_copy(level)(target + head, row + head, whole)
     memcpy(target + head + whole, row + head + whole, nbytes - head - whole)
 
 

@@ -5,13 +5,13 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, cg_itemsize, cg_loop, cg_stream_end, cg_team_size,
-                                                  run_elementwise, stream_copy, vector_bytes)
+                                                  run_elementwise, stream_row)
 from cygrad._kernels.drivers.reduction cimport Producer, reduce_produced, reduce_rows
 from cygrad._kernels.drivers.traversal cimport (IN_PLACE, PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
                                                 room)
 from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, begin_passes, next_pass, row_memory
-from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, last_writer, output_of,
-                                             strides_of)
+from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, describe_slot,
+                                             is_laid, last_writer, output_of)
 from cygrad._kernels.system.threads cimport note_threads, thread_limit
 
 cdef extern from "drivers/fetch.h" nogil:
@@ -62,6 +62,8 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
                 run.data[k] = take_block(run, PADDING)
                 cast(slot.dtype, slot.loop_dtype)(run.data[k], 0, slot.data, 0, 1)
             continue
+        if is_laid(slot):       # each block has a piece of it
+            continue
         if slot.data is not NULL:
             run.data[k] += (start // part.row if slot.reduced else start) * run.sizes[k]
         if k == part.redirected:
@@ -87,7 +89,7 @@ cdef void begin_operands(Run* run, intptr_t start) noexcept nogil:
     cdef int j, k, size
     for k in range(part.read_count):
         j, state = part.read[k], &run.states[k]
-        begin_operand(state, &part.laid[j], part.ndim, part.shape, start, part.length, part.lanes, False, False)
+        begin_operand(state, &part.laid[j], part.ndim, part.shape, start, part.length, part.lanes, part.written[k], False)
         if state.traversal != PACKED and state.row % part.row:
             pack_operand(state, &part.laid[j], part.ndim, part.shape, start)
         state.block = take_block(run, 2 * part.length * run.sizes[part.laid_slots[j]] + PADDING)
@@ -167,7 +169,7 @@ cdef void run_on_rows(const Run* run, const Call* call, intptr_t n, intptr_t row
 cdef inline void copy_elements_of(const Call* call, char** pointers, intptr_t n) noexcept nogil:
     if call.convert is not NULL:
         call.convert(pointers[1], call.strides[1], pointers[0], call.strides[0], n)
-    else:
+    elif pointers[1] != pointers[0]:
         memcpy(pointers[1], pointers[0], n * call.strides[1])
 
 
@@ -201,7 +203,7 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
         for k in range(part.read_count):
             n = min(n, room(&run.states[k]))
         for k in range(part.read_count):
-            run.data[part.laid_slots[part.read[k]]] = piece(&run.states[k], &part.laid[part.read[k]], n, part.lanes, False)
+            run.data[part.laid_slots[part.read[k]]] = piece(&run.states[k], &part.laid[part.read[k]], n, part.lanes, part.written[k])
         rows, whole = n // part.row if part.by_rows else n, n & (part.lanes - 1) == 0
         # Elsewhere the bytes behind a block are elements of the array; rows may end within a vector though the block does not.
         if start + n == part.program.total and (not whole or part.by_rows and part.row & (part.lanes - 1)):
@@ -215,10 +217,10 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
             slot = call.places[call.inputs]
             if run.targets[slot] is not NULL:
                 size = (rows if call.reduced else n) * call.strides[call.inputs]
-                write(run.targets[slot], run.data[slot], size)
+                stream_row(run.targets[slot], run.data[slot], size)
                 run.targets[slot] += size
         for k in range(part.read_count):
-            advance(&run.states[k], &part.laid[part.read[k]], n, False)
+            advance(&run.states[k], &part.laid[part.read[k]], n, part.written[k])
         for k in range(run.moving_count):
             run.data[run.moving[k]] += n * run.sizes[run.moving[k]]
         for k in range(run.by_row_count):
@@ -226,27 +228,13 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
         start += n
 
 
-cdef inline void write(char* target, const char* block, intptr_t nbytes) noexcept nogil:
-    """Write a block to memory, past the caches but for less than a vector at the end."""
-    cdef size_t unaligned = vector_bytes() - 1
-    cdef intptr_t whole = 0 if <size_t>target & unaligned else nbytes & ~<intptr_t>unaligned
-    if whole:
-        stream_copy(target, block, whole)
-    if whole < nbytes:
-        memcpy(target + whole, block + whole, nbytes - whole)
-
-
 # ----- Passes -----
 cdef void run_one(const Program* program, const Step* step) noexcept nogil:
     """Run a step alone, as its operator does."""
     cdef Operand operands[MAX_OPERANDS]
-    cdef const Slot* slot
     cdef int j
     for j in range(step.inputs + 1):
-        slot = &program.slots[step.slots[j]]
-        operands[j].data, operands[j].dtype, operands[j].loop_dtype = slot.data, slot.dtype, slot.loop_dtype
-        operands[j].padded = slot.padded
-        strides_of(program, slot, program.shape, operands[j].strides)
+        describe_slot(program, &program.slots[step.slots[j]], &operands[j])
     run_elementwise(step.kernel, step.dtype, step.inputs + 1, operands, program.ndim, program.shape, step.params, program.cost, True)
 
 
@@ -254,8 +242,9 @@ cdef void run_pass(const Pass* part, char* memory) noexcept nogil:
     """`memory` of all threads, where a block is some rows; else NULL."""
     cdef intptr_t total = part.program.total, block = part.length if part.by_rows else BLOCK_BYTES // part.itemsize, chunk, chunks, c
     cdef intptr_t thread_bytes = row_memory(part) if part.by_rows else 0
-    if part.last - part.first == 1 and not part.by_rows and part.program.steps[part.first].kernel is not NULL:
-        run_one(part.program, &part.program.steps[part.first])
+    cdef const Step* step = &part.program.steps[part.first]
+    if part.last - part.first == 1 and not part.by_rows and step.kernel is not NULL and not part.in_block[output_of(step)]:
+        run_one(part.program, step)
         return
     if part.threads <= 1:
         run_part(part, 0, total, NULL, memory)

@@ -3,7 +3,7 @@
 from libc.stdint cimport intptr_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, cg_kernel, elementwise_kernel
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, elementwise_kernel
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
 from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, add_array, add_block, add_copy, add_map, add_operand,
@@ -16,14 +16,15 @@ cdef inline char* address_of(object number) except? NULL:
 
 cdef int add_input(Program* program, tuple arrays, const int* results, int place, int dtype) except -2:
     """Return the slot of an array, or (-1 and below) of the result of a step, in the dtype of a loop; NONE where there is no room."""
-    cdef intptr_t strides[MAX_DIMS]
+    cdef Operand operand
     cdef int d
     if place < 0:
         return read_as(program, results[-1 - place], dtype)
-    address, array_dtype, array_strides, padded = arrays[place]
+    address, operand.dtype, strides, operand.padded = arrays[place]
+    operand.data, operand.loop_dtype = address_of(address), dtype
     for d in range(program.ndim):
-        strides[d] = array_strides[d]
-    return add_operand(program, address_of(address), array_dtype, dtype, strides, padded)
+        operand.strides[d] = strides[d]
+    return add_operand(program, &operand)
 
 
 def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None, int cost=0, tuple reduced=None):
@@ -75,7 +76,7 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
         name, target = reduced
         if k < len(steps):
             return k
-        block = add_array(&program, address_of(target), reduction(name).out_dtype[out_dtype], False)
+        block = add_array(&program, address_of(target), reduction(name).out_dtype[out_dtype])
         program.slots[results[k - 1]].data, program.slots[block].reduced = NULL, True
         add_reduction(&program, reduction(name), out_dtype, results[k - 1], block)
         for d in range(program.ndim):

@@ -66,7 +66,8 @@ cdef struct Pass:
     int repeated[MAX_REPEATED]          # numbers that have a block,
     bint whole[MAX_REPEATED]            # of more than an element for each row
     int tails[MAX_REPEATED]             # arrays that vector mathematics may not read over the end
-    int read[MAX_LAID]                  # laid arrays of this pass, by number
+    int read[MAX_LAID]                  # laid arrays of this pass, by number,
+    bint written[MAX_LAID]              # and whether it writes them
     bint in_block[MAX_SLOTS]            # the values are made in a block, and copied where the slot has memory
     unsigned char blocks[MAX_SLOTS]     # the numbers of the blocks: values that do not live at one time share one
     Fetched fetched[MAX_SLOTS]          # arrays of which parts of the next rows are fetched

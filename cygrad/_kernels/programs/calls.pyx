@@ -1,13 +1,13 @@
 # cython: cdivision=True, initializedcheck=False
 """Calls (see calls.pxd for the contract)."""
-from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES, block_bytes, cast, cg_itemsize, cg_kernel, takes_numbers
+from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES, block_bytes, cast, cg_itemsize, cg_kernel, takes_numbers, vector_bytes
 from cygrad._kernels.drivers.packing cimport LONG_ROW, cost_of_layout, merge
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP, takes_short_rows
 from cygrad._kernels.drivers.sums cimport loop_of_sum, put_in, write_numbers
 from cygrad._kernels.drivers.traversal cimport PADDING
-from cygrad._kernels.programs.planning cimport find_rows, is_live, last_reader
+from cygrad._kernels.programs.planning cimport find_rows, is_live
 from cygrad._kernels.programs.rewriting cimport read_sum
-from cygrad._kernels.programs.steps cimport NONE, Slot, Step, dtype_of, is_laid, last_writer, output_of, strides_of
+from cygrad._kernels.programs.steps cimport NONE, Slot, Step, describe_slot, dtype_of, is_laid, last_writer, output_of
 from cygrad._kernels.system.threads cimport threads_for
 
 cdef enum:
@@ -36,16 +36,13 @@ cdef int lay_arrays(Pass* part) noexcept nogil:
     """Join the dims of the arrays that traversals read, and return the least cost of an element."""
     cdef const Program* program = part.program
     cdef const Slot* slot
-    cdef Operand* operand
     cdef intptr_t stride = 1
     cdef int d, k
     part.laid_count, part.ndim, part.shape[0] = 0, 1, program.total
     for k in range(program.slot_count if program.laid_count else 0):
         slot = &program.slots[k]
         if is_laid(slot):
-            operand = &part.laid[part.laid_count]
-            operand.data, operand.dtype, operand.loop_dtype, operand.padded = slot.data, slot.dtype, slot.loop_dtype, slot.padded
-            strides_of(program, slot, program.shape, operand.strides)
+            describe_slot(program, slot, &part.laid[part.laid_count])
             part.laid_slots[part.laid_count] = k
             part.laid_count += 1
     if part.laid_count == 0:
@@ -192,7 +189,8 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
     part.call_count = part.repeated_count = part.tail_count = part.read_count = part.fetched_count = 0
     part.lanes = 1
     for k in range(part.laid_count):
-        if last_reader(program, part.laid_slots[k], part.first, part.last) != NONE:
+        part.written[part.read_count] = last_writer(program, part.laid_slots[k], part.first, part.last) != NONE
+        if part.written[part.read_count] or is_live(program, part.laid_slots[k], part.first, part.last):
             part.read[part.read_count] = k
             part.read_count += 1
     for k in range(program.slot_count):
@@ -283,8 +281,8 @@ cdef bint takes_terms(const Program* program, const Sum* sum, int output) noexce
 
 
 cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
-    """Streamed results are in no cache: an output that a later step reads is made in a block, and copied; so is a converted one. Inputs
-    that come from memory are fetched. `first`: the first step of the call."""
+    """Streamed results are in no cache: an output that a later step reads is made in a block, and copied; so is a converted one, and one
+    that does not begin at a vector. Inputs that come from memory are fetched. `first`: the first step of the call."""
     cdef const Program* program = part.program
     cdef const Step* step = &program.steps[k]
     cdef bint far = part.stream and part.last - part.first > 1 and not part.by_rows
@@ -299,9 +297,10 @@ cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
         if last_writer(program, place, part.first, k) != NONE:
             part.in_block[place] = True
         elif (far and slot.data is not NULL and not slot.number and not is_laid(slot)
-                and last_reader(program, place, part.first, first) == NONE):
+                and not is_live(program, place, part.first, first)):
             call.fetched |= 1 << j
-    if part.stream and step.kernel is NULL and step.reduction is NULL:
+    slot = &program.slots[output_of(step)]
+    if part.stream and step.reduction is NULL and (step.kernel is NULL or <size_t>slot.data % vector_bytes() or is_laid(slot)):
         part.in_block[output_of(step)] = True
 
 
@@ -361,7 +360,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
 
 cdef void share_blocks(Pass* part) noexcept nogil:
     """Give a block to the values of each slot that is made in one, from the first call to the last that touches it. A map may write over
-    an input that nothing else reads."""
+    an input that nothing else reads. A copy that is only written to memory is its input's block."""
     cdef const Call* call
     cdef int last[MAX_SLOTS]
     cdef int free_blocks[MAX_SLOTS]
@@ -383,7 +382,9 @@ cdef void share_blocks(Pass* part) noexcept nogil:
                 has_block[slot] = False
                 free_blocks[free_count] = part.blocks[slot]
                 free_count += 1
-        if part.in_block[output] and output != part.redirected and not has_block[output]:
+        if moves_block(call) and last[output] == k and call.places[0] < MAX_SLOTS and has_block[call.places[0]]:
+            part.blocks[output] = part.blocks[call.places[0]]
+        elif part.in_block[output] and output != part.redirected and not has_block[output]:
             has_block[output] = True
             if free_count:
                 free_count -= 1
@@ -397,6 +398,11 @@ cdef void share_blocks(Pass* part) noexcept nogil:
                 has_block[slot] = False
                 free_blocks[free_count] = part.blocks[slot]
                 free_count += 1
+
+
+cdef inline bint moves_block(const Call* call) noexcept nogil:
+    """Return True if a call copies elements as they are."""
+    return call.loop is NULL and call.reduction is NULL and call.convert is NULL
 
 
 cdef inline bint overwrites(const Pass* part, const Call* call, int j) noexcept nogil:

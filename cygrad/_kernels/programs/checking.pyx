@@ -5,10 +5,11 @@ from libc.stdio cimport fprintf, stderr
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from cygrad._kernels.drivers.elementwise cimport (CG_FLOAT64, CG_LARGEST, cast, cg_is_complex, cg_is_floating_point, cg_itemsize,
+from cygrad._kernels.drivers.elementwise cimport (CG_FLOAT64, CG_LARGEST, Operand, cast, cg_is_complex, cg_is_floating_point, cg_itemsize,
                                                   cg_real)
+from cygrad._kernels.drivers.packing cimport pack
 from cygrad._kernels.programs.planning cimport is_live
-from cygrad._kernels.programs.steps cimport DENSE, NONE, Slot, last_writer
+from cygrad._kernels.programs.steps cimport DENSE, NONE, Slot, describe_slot, last_writer
 from cygrad._kernels.programs.tiles cimport run_tile
 
 cdef enum:
@@ -44,15 +45,15 @@ cdef bint begin_check(Check* check, const Program* program) noexcept nogil:
     check.whole.dim, check.whole.along, check.whole.count = NONE, 1, 1
     check.whole.streamed = CG_LARGEST       # of no dtype
     check.whole.slot_bytes = (largest + 2 * VECTOR) // VECTOR * VECTOR
-    check.memory = <char*>malloc(<size_t>(program.slot_count * check.whole.slot_bytes))
+    check.memory = <char*>malloc(<size_t>((program.slot_count + 1) * check.whole.slot_bytes))
     if check.memory is NULL:
         return False
     memset(check.memory, NAN_BYTE, program.slot_count * check.whole.slot_bytes)
     for k in range(program.slot_count):
         slot = &check.program.slots[k]
-        if slot.data is NULL or slot.number or slot.geometry != DENSE:      # no step writes the last two
+        if slot.data is NULL or slot.number or slot.geometry != DENSE and last_writer(program, k, 0, program.step_count) == NONE:
             continue
-        slot.data, slot.padded = check.memory + k * check.whole.slot_bytes, True
+        slot.data, slot.padded, slot.geometry = check.memory + k * check.whole.slot_bytes, True, DENSE
         if is_live(program, k, 0, program.step_count):
             memcpy(slot.data, program.slots[k].data, bytes_of(program, slot))
     if run_tile(&check.whole, 0, check.memory):
@@ -83,14 +84,21 @@ cdef intptr_t first_difference(const char* a, const char* b, int dtype, intptr_t
 
 cdef void compare(Check* check, const Program* program) noexcept nogil:
     cdef const Slot* slot
+    cdef Operand laid
+    cdef char* data
     cdef intptr_t element
     cdef int k, writer
     for k in range(program.slot_count):
         slot = &program.slots[k]
         writer = last_writer(program, k, 0, program.step_count)
-        if slot.data is NULL or slot.number or writer == NONE:
+        data = slot.data
+        if data is NULL or slot.number or writer == NONE:
             continue
-        element = first_difference(slot.data, check.program.slots[k].data, slot.dtype, bytes_of(program, slot))
+        if slot.geometry != DENSE:
+            describe_slot(program, slot, &laid)
+            data = check.memory + program.slot_count * check.whole.slot_bytes
+            pack(&laid, program.ndim, program.shape, 0, program.total, data)
+        element = first_difference(data, check.program.slots[k].data, slot.dtype, bytes_of(program, slot))
         if element != NONE:
             note_fault(program, writer, element)
 

@@ -7,8 +7,8 @@ from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_itemsize
 from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
 from cygrad._kernels.programs.linked cimport Loop, put_number
 from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
-from cygrad._kernels.programs.steps cimport (NONE, Extent, add_array, add_block, add_copy, add_map, add_operand, begin_program,
-                                             copy_program, cut_back, dense_strides, extent_of, has_room)
+from cygrad._kernels.programs.steps cimport (Extent, add_array, add_block, add_copy, add_map, add_operands, begin_program, copy_program,
+                                             cut_back, dense_strides, extent_of)
 
 
 cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, const intptr_t* shape) noexcept:
@@ -40,16 +40,6 @@ cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, 
     return True
 
 
-cdef bint add_inputs(Program* program, int inputs, Operand* operands, int* slots) noexcept:
-    cdef int k
-    for k in range(inputs):
-        slots[k] = add_operand(program, operands[k].data, operands[k].dtype, operands[k].loop_dtype, operands[k].strides,
-                               operands[k].padded)
-        if slots[k] == NONE:
-            return False
-    return has_room(program, 2)     # for the step, and a copy to the output
-
-
 cdef bint fuse_elementwise(Program* program, const cg_kernel* kernel, int dtype, int masks, const void* params, int cost, int inputs,
                            Operand* operands, bint fresh, int ndim, const intptr_t* shape) noexcept:
     cdef const Operand* output = &operands[inputs]
@@ -58,12 +48,9 @@ cdef bint fuse_elementwise(Program* program, const cg_kernel* kernel, int dtype,
     cdef int slot, target
     # Vector mathematics writes over the end, and loops write no other dtype.
     cdef bint direct = output.dtype == output.loop_dtype and (kernel is NULL or fresh or not kernel.blocked[dtype])
-    if not enter_space(program, inputs + 1, operands, ndim, shape):
+    if not enter_space(program, inputs + 1, operands, ndim, shape) or not add_operands(program, inputs, operands, slots):
         return False
-    if not add_inputs(program, inputs, operands, slots):
-        cut_back(program, &before)
-        return False
-    target = add_array(program, output.data, output.dtype, False)
+    target = add_array(program, output.data, output.dtype)
     if not program.slots[target].padded:        # its end is read from a block, which is not written back
         cut_back(program, &before)
         return False

@@ -3,8 +3,6 @@ from libc.stdint cimport intptr_t
 
 from cygrad._kernels.programs.steps cimport Program
 
-# Among the steps from `first` up to `last`, which is not one of them; NONE if there is none.
-cdef int last_reader(const Program* program, int slot, int first, int last) noexcept nogil
 # The value that a slot has before step `first` is read by it or a later one, up to `last`, which is not one of them.
 cdef bint is_live(const Program* program, int slot, int first, int last) noexcept nogil
 # Mark the steps before `last` that compute the slots of `needed`, and all that these steps read. Slots `at_hand` need no step; NULL: none.

@@ -1,15 +1,6 @@
 # cython: cdivision=True, initializedcheck=False
 """Lives of values, needed steps, and rows (see planning.pxd for the contract)."""
-from cygrad._kernels.programs.steps cimport NONE, Step, output_of
-
-
-cdef int last_reader(const Program* program, int slot, int first, int last) noexcept nogil:
-    cdef int j, k
-    for k in range(last - 1, first - 1, -1):
-        for j in range(program.steps[k].inputs):
-            if program.steps[k].slots[j] == slot:
-                return k
-    return NONE
+from cygrad._kernels.programs.steps cimport Step, output_of
 
 
 cdef bint is_live(const Program* program, int slot, int first, int last) noexcept nogil:

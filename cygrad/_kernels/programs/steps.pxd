@@ -1,7 +1,7 @@
 """Programs: loops that run together, as steps over slots. The one representation of pending results and tiled formulas.
 
-There are no tensors or nodes here. All steps of a program go over one space of elements. Results are row-major. Operands are, or repeat
-one number everywhere, or have a geometry: byte strides of their own over the dims of the space.
+There are no tensors or nodes here. All steps of a program go over one space of elements. Arrays are row-major, or repeat one number
+everywhere, or have a geometry: byte strides of their own over the dims of the space.
 
 Makers see to it that
 - an array that is written is new memory or read before in the same places, is padded, and overlaps no operand of another geometry;
@@ -10,14 +10,14 @@ Makers see to it that
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, cg_kernel, cg_real
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_real
 from cygrad._kernels.drivers.reduction cimport cg_reduction
 
 cdef enum:
     MAX_STEPS = 16
     MAX_SLOTS = 48
     MAX_GEOMETRIES = 6
-    MAX_LAID = 6            # arrays that are read by a traversal
+    MAX_LAID = 6            # arrays that are read or written by a traversal
     MAX_REPEATED = 12       # numbers, and arrays of which loops may not read the memory after the end: each may take a block
     PARTS = 8               # the bit of the first operand that is real beside complex numbers
     NONE = -1               # in place of a slot or a step
@@ -30,7 +30,7 @@ cdef struct Slot:
     char* data              # NULL: an executor has memory for a part of it
     int dtype               # of the memory
     int loop_dtype          # of the loops that read or write it
-    int geometry            # of an operand: its number, or DENSE
+    int geometry            # its number, or DENSE
     bint number             # one number in every place
     bint reduced            # of size 1 in the reduced dims
     bint padded             # 64 bytes may be read after its end
@@ -69,12 +69,14 @@ cdef Extent extent_of(const Program* program) noexcept nogil
 cdef void cut_back(Program* program, const Extent* extent) noexcept nogil
 # Copy as much as a program has.
 cdef void copy_program(Program* target, const Program* source) noexcept nogil
-# The slot of an output that has no memory yet.
-cdef int add_block(Program* program, int dtype) noexcept nogil
-# The slot of a dense, padded array, or of a number that loops take in place, of the dtype of loops.
-cdef int add_array(Program* program, char* data, int dtype, bint number) noexcept nogil
+# The slot of a dense, padded array of the dtype of loops; NULL: of an output that has no memory yet.
+cdef int add_array(Program* program, char* data, int dtype) noexcept nogil
 # The slot of an array with any byte strides over the dims of the program, which loops read in a dtype, and numbers are repeated; or NONE.
-cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil
+cdef int add_operand(Program* program, const Operand* operand) noexcept nogil
+# The slots of all operands of a step. False, and nothing is added, where there is no room for them, the step and a copy of its result.
+cdef bint add_operands(Program* program, int count, const Operand* operands, int* slots) noexcept nogil
+# The slot of an array with any byte strides, of different elements, that a step will write, and none does so far; or NONE.
+cdef int add_output(Program* program, const Operand* operand) noexcept nogil
 # Reduce the marked dims from now on: operands that are repeated along these, and row-major else, have one number for each row.
 cdef void reduce_operands(Program* program) noexcept nogil
 # The slot of the same values in another dtype, by a step more where a step has computed them; or NONE.
@@ -94,6 +96,11 @@ cdef bint converts(const Program* program, const Step* step) noexcept nogil
 cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil
+
+cdef inline int add_block(Program* program, int dtype) noexcept nogil:
+    return add_array(program, NULL, dtype)
+
+cdef void describe_slot(const Program* program, const Slot* slot, Operand* operand) noexcept nogil
 
 cdef inline int output_of(const Step* step) noexcept nogil:
     return step.slots[step.inputs]

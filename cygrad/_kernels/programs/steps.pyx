@@ -82,42 +82,52 @@ cdef int add_slot(Program* program, const Slot* added) noexcept nogil:
     return program.slot_count - 1
 
 
-cdef int add_plain(Program* program, char* data, int dtype, bint number) noexcept nogil:
+cdef int add_array(Program* program, char* data, int dtype) noexcept nogil:
     cdef Slot slot
     slot.data, slot.dtype, slot.loop_dtype, slot.geometry = data, dtype, dtype, DENSE
-    slot.number, slot.reduced, slot.padded = number, False, True
+    slot.number, slot.reduced, slot.padded = False, False, True
     return add_slot(program, &slot)
 
 
-cdef int add_block(Program* program, int dtype) noexcept nogil:
-    return add_plain(program, NULL, dtype, False)
-
-
-cdef int add_array(Program* program, char* data, int dtype, bint number) noexcept nogil:
-    return add_plain(program, data, dtype, number)
-
-
-cdef int add_operand(Program* program, char* data, int dtype, int loop_dtype, const intptr_t* strides, bint padded) noexcept nogil:
+cdef int add_operand(Program* program, const Operand* operand) noexcept nogil:
     cdef Slot slot
     cdef Geometry geometry
     cdef int d, k
-    cdef bint is_number = repeats_number(strides, program.ndim, program.shape)
-    cdef bint is_dense = lies_row_major(strides, cg_itemsize[dtype], program.ndim, program.shape)
-    slot.data, slot.dtype, slot.loop_dtype, slot.geometry = data, dtype, dtype, DENSE
-    slot.number, slot.reduced, slot.padded = False, False, padded
+    cdef bint is_number = repeats_number(operand.strides, program.ndim, program.shape)
+    cdef bint is_dense = lies_row_major(operand.strides, cg_itemsize[operand.dtype], program.ndim, program.shape)
     for d in range(program.ndim):
         # The stride of a single element is not used: 0, so that geometries are the same.
-        geometry.strides[d] = 0 if program.shape[d] == 1 else strides[d]
+        geometry.strides[d] = 0 if program.shape[d] == 1 else operand.strides[d]
     for k in range(program.slot_count if is_dense else 0):      # a step may write it: then it is read after that
-        if program.slots[k].data == data and last_writer(program, k, 0, program.step_count) != NONE:
-            return read_as(program, k, loop_dtype)
-    slot.number, slot.loop_dtype = is_number, loop_dtype
+        if program.slots[k].data == operand.data and last_writer(program, k, 0, program.step_count) != NONE:
+            return read_as(program, k, operand.loop_dtype)
+    slot.data, slot.dtype, slot.loop_dtype, slot.geometry = operand.data, operand.dtype, operand.loop_dtype, DENSE
+    slot.number, slot.reduced, slot.padded = is_number, False, operand.padded
     if not is_number and not is_dense:
         slot.geometry = add_geometry(program, &geometry)
         if slot.geometry == NONE:
             return NONE
     k = add_slot(program, &slot)
-    return NONE if program.repeated_count > MAX_REPEATED and (is_number or not padded) else k
+    return NONE if program.repeated_count > MAX_REPEATED and (is_number or not operand.padded) else k
+
+
+cdef bint add_operands(Program* program, int count, const Operand* operands, int* slots) noexcept nogil:
+    cdef Extent before = extent_of(program)
+    cdef bint fits = True
+    cdef int k
+    for k in range(count):
+        slots[k] = add_operand(program, &operands[k])
+        fits = fits and slots[k] != NONE
+    if not fits or not has_room(program, 2):
+        cut_back(program, &before)
+        return False
+    return True
+
+
+cdef int add_output(Program* program, const Operand* operand) noexcept nogil:
+    if lies_row_major(operand.strides, cg_itemsize[operand.dtype], program.ndim, program.shape):
+        return add_array(program, operand.data, operand.dtype)
+    return add_operand(program, operand)
 
 
 cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil:
@@ -203,3 +213,8 @@ cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* s
         else:
             strides[d] = stride
             stride *= shape[d]
+
+
+cdef void describe_slot(const Program* program, const Slot* slot, Operand* operand) noexcept nogil:
+    operand.data, operand.dtype, operand.loop_dtype, operand.padded = slot.data, slot.dtype, slot.loop_dtype, slot.padded
+    strides_of(program, slot, program.shape, operand.strides)

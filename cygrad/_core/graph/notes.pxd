@@ -67,7 +67,7 @@ cdef class Notes:
     cdef Slot* slots
     cdef Py_ssize_t room, slot_room
     cdef readonly Py_ssize_t count, slot_count
-    cdef readonly Py_ssize_t forgotten_slots    # the first ones: steps that were forgotten have made their values
+    cdef Py_ssize_t forgotten_slots         # the first ones: steps that were forgotten have made their values
     cdef unsigned long long number          # of these notes, in the upper half of `Storage.note`
     cdef dict outside                       # number of slot: Storage that was there before
     cdef dict constants                     # number of slot: bytes
@@ -79,7 +79,7 @@ cdef class Notes:
     cdef readonly bint repeats              # these steps run besides the call of the user: nothing outside may see them
     cdef Py_ssize_t first_repeated          # the number of slots before
     cdef dict flags                         # number of a tensor: the tensor, and its requires_grad before a repeated step has set that
-    cdef readonly list handles              # of hooks that repeated steps have registered
+    cdef list handles                       # of hooks that repeated steps have registered
     cdef readonly bint changes_tensors      # repeated steps have changed tensors from before, other than their values and gradients
     cdef dict before_gradients              # number of a tensor: its .grad before the repeated steps, if that had changed already
     cdef readonly list hooks                # that were registered

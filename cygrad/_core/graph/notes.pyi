@@ -24,7 +24,6 @@ class Notes:
     def __exit__(self, *_: object) -> None: ...
     hooks: list[Any]
     hooks_outside: bool
-    handles: list[Any]
     generators: dict[Any, Any]
     changes_tensors: bool
     def begin_repeated(self) -> None: ...

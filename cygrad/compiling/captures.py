@@ -223,7 +223,7 @@ def undone(notes: Notes) -> Iterator[None]:
 
 
 def nodes_between(results: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any]:
-    """Yield the nodes from results to those of inputs, in the order of the edges."""
+    """Yield the nodes from results to the nodes of inputs, in the order of the edges."""
     met = {id(tensor.grad_fn) for tensor in inputs}
     nodes = [result.grad_fn for result in results][::-1]
     while nodes:

@@ -78,7 +78,7 @@ def test_more_layouts_than_programs_run_the_function():
 
 # ----- Nothing of it is seen -----
 def test_noting_a_backward_changes_nothing():
-    """The function runs once more: what it writes and draws is as after the call."""
+    """The function runs once more: tensors that it writes, and generators, are as after the call."""
     def function(x, state):
         state.add_(x.detach()).mul_(2)
         return (x * state).exp() * cg.rand(3, dtype=cg.float64) * cg.rand(3, dtype=cg.float64, generator=generator)
@@ -96,7 +96,7 @@ def test_noting_a_backward_changes_nothing():
 
 
 def test_inputs_may_have_changed():
-    """The steps are noted with the values as they are now, and run with those of the call."""
+    """The steps are noted with the values as they are now, and run with the values of the call."""
     compiled = captured(lambda w, x: (w * 2).exp() * x)
     gradients = []
     for function in (compiled, compiled, compiled._function):

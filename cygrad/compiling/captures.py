@@ -18,10 +18,12 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType, get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
+from cygrad.compiling.float_inputs import replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
 from cygrad.generator import Generator, go_back, position_of
 from cygrad.operators.new_tensors import zeros_like
+from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +45,7 @@ class Entry(NamedTuple):
     memory: tuple[Any, ...]         # that tensors share, as in `shared_memory`
     draws: bool                     # random numbers perhaps, before a step that may give up
     generators: list[Generator]     # that it draws from
+    plain: Any                      # the arguments that are no tensors, and no floats that are inputs
     others: list[Any]               # objects that the key has by identity
     path: int                       # the way through the function, as a number
 
@@ -135,9 +138,9 @@ class Capture:
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + of_gradients, len(self.tensors), template, gradients, differentiable,
-                     shared_memory(inputs), replay.fails_after_call, generators, self.others, path)
+                     shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path)
 
-    def backward(self, entry: Entry, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
+    def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a backward part for gradients of other layouts, or of some results only: the others are None.
 
         Besides the call of the user, the function runs once more for that, and all its changes are undone. Its values are not used, only
@@ -147,7 +150,7 @@ class Capture:
         weights = [None if gradient is None else zeros_in_layout_of(gradient) for gradient in gradients]
         with undone(notes):
             with observation, notes:
-                value = self.owner._function(*self.args, **self.kwargs)
+                value = self.owner._function(*args, **kwargs)
             if notes.path() != entry.path:
                 raise Uncapturable("it takes another way now")
             results: list[Any] = []
@@ -260,6 +263,12 @@ def check_messages(notes: Notes, is_recorded: bool) -> None:
     if notes.decides_after(notes.first_message):
         raise Uncapturable("it sends a message to other processes, and checks values after it, such as an index, a pivot or a branch: "
                            "compute that before the message, or outside of the function")
+
+
+def plain_of(args: Any, kwargs: Any) -> Any:
+    """Return a key of arguments but for their tensors."""
+    args, kwargs = replaced((args, kwargs), Tensor, lambda tensor: None)
+    return signature_of(args, kwargs, [], [])[0]
 
 
 # ----- Results -----

@@ -170,7 +170,8 @@ class Compiled:
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         with_floats = self._with_floats(args, kwargs, len(tensors)) if self._follows_floats and not is_refused else None
         if with_floats is not None:
-            is_replay, result_of_floats = self._replayed(self._entries.get(with_floats.key, ()), with_floats.tensors, args, kwargs)
+            entries = self._entries.get(with_floats.key, ())
+            is_replay, result_of_floats = self._replayed(entries, with_floats.tensors, args, kwargs, with_floats)
             if is_replay:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
@@ -191,7 +192,8 @@ class Compiled:
                 self._follow_floats(capture, value, with_floats)
         return value
 
-    def _replayed(self, entries: Sequence[Entry], tensors: list[Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
+    def _replayed(self, entries: Sequence[Entry], tensors: list[Any], args: Any, kwargs: Any,
+                  with_floats: Capture | None = None) -> tuple[bool, Any]:
         """Return True and the result of the first program that holds; else False and the guard that was broken, or None."""
         broken = None
         for entry in entries:
@@ -199,7 +201,7 @@ class Compiled:
             broken = first_broken(entry.guards, inputs)
             if broken is None and (len(inputs) == entry.argument_count or shared_memory(inputs) == entry.memory):
                 try:
-                    return True, self._replay(entry, inputs, args, kwargs)
+                    return True, self._replay(entry, inputs, args, kwargs, with_floats)
                 except GaveUp:      # another way through the function
                     continue
         return False, broken
@@ -214,7 +216,7 @@ class Compiled:
         for entry in entries:
             inputs = tensors.copy()
             if first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory:
-                return entry, inputs, Rerun(self, args, {}, entry, {})
+                return entry, inputs, Rerun(self, args, {}, entry, {}, None)
         return None
 
     def _run(self, args: Any, kwargs: Any) -> Any:
@@ -254,10 +256,10 @@ class Compiled:
         self._first_keys[with_floats.key] = None
 
     # ----- Replays -----
-    def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any) -> Any:
+    def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Capture | None) -> Any:
         positions = positions_of(entry.generators) if entry.generators and (entry.draws or entry.differentiable) else {}
         try:
-            results = replayed(entry.replay, inputs, entry.differentiable, Rerun(self, args, kwargs, entry, positions))
+            results = replayed(entry.replay, inputs, entry.differentiable, Rerun(self, args, kwargs, entry, positions, with_floats))
         except BaseException:
             go_back(positions)
             raise

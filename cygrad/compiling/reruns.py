@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.signature import signature_of
 from cygrad._core.graph.saved import released_error_of
+from cygrad._core.levels.overrides import _set_overrides_off
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
-from cygrad.compiling.captures import Capture, Entry, take_apart
+from cygrad.compiling.captures import Capture, Entry, plain_of, take_apart
+from cygrad.compiling.float_inputs import as_floats, floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
 from cygrad.generator import go_back, positions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from cygrad._core.capture.replay import Replay
     from cygrad.compiling.compiled import Compiled
 
 MOST_OTHERS = 8         # backward parts of a program besides its own, and attempts to make some
+
+
+@contextlib.contextmanager
+def as_in_a_call() -> Iterator[None]:
+    """Record, and ask classes that override operators: a backward does neither."""
+    off = _set_overrides_off(0)
+    try:
+        with enable_grad():
+            yield
+    finally:
+        _set_overrides_off(off)
 
 
 class Rerun:
@@ -29,9 +43,11 @@ class Rerun:
     Computes gradients by the function itself where no program can: where they are differentiated again, or are examples of `vmap`.
     """
 
-    def __init__(self, owner: Compiled, args: Any, kwargs: Any, entry: Entry, positions: dict[Any, Any]) -> None:
+    def __init__(self, owner: Compiled, args: Any, kwargs: Any, entry: Entry, positions: dict[Any, Any],
+                 with_floats: Capture | None) -> None:
         self.owner, self.args, self.kwargs, self.entry = owner, args, kwargs, entry
         self.positions = positions      # of generators, before the call
+        self.with_floats = with_floats  # its arguments have tensors in place of floats, which are inputs of the program
         self.freed: frozenset[int] = frozenset()    # values, by backwards of some results
 
     def program_for(self, inputs: Sequence[Any], is_unchanged: bool, gradients: Sequence[Any]) -> Replay | None:
@@ -66,14 +82,30 @@ class Rerun:
         tensors: list[Any] = []
         others: list[Any] = []
         self.check_values(inputs)
-        with enable_grad():
-            key = signature_of(self.args, self.kwargs, tensors, others)
-            return Capture(self.owner, key, tensors, others, self.args, self.kwargs).backward(self.entry, inputs, gradients)
+        args, kwargs = self.arguments()
+        captured = self.with_floats or self
+        with as_in_a_call():
+            key = signature_of(captured.args, captured.kwargs, tensors, others)
+            capture = Capture(self.owner, key, tensors, others, captured.args, captured.kwargs)
+            return capture.backward(self.entry, args, kwargs, inputs, gradients)
+
+    def arguments(self) -> tuple[Any, Any]:
+        """Return the arguments, with inputs in place of floats that are inputs; RuntimeError where others than tensors have changed."""
+        args, kwargs = self.args, self.kwargs
+        if self.with_floats is not None:
+            args, kwargs = floats_as_tensors(args), floats_as_tensors(kwargs)
+        if plain_of(args, kwargs) != self.entry.plain:
+            raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "
+                               "needs it")
+        if self.with_floats is None:
+            return args, kwargs
+        return floats_as_inputs(self.args, self.with_floats.args), floats_as_inputs(self.kwargs, self.with_floats.kwargs)
 
     def has_values(self, inputs: Sequence[Any]) -> bool:
         """Say whether the values outside of the function are as they were at the call."""
         try:
             self.check_values(inputs)
+            self.arguments()
         except RuntimeError:
             return False
         return True
@@ -93,12 +125,13 @@ class Rerun:
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
         self.check_values(inputs)
+        args, kwargs = map(as_floats, self.arguments())
         results: list[Any] = []
         now = positions_of(self.positions)
-        with enable_grad():
+        with as_in_a_call():
             try:
                 go_back(self.positions)
-                take_apart(self.owner._function(*self.args, **self.kwargs), results)
+                take_apart(self.owner._function(*args, **kwargs), results)
             finally:
                 go_back(now)
             pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)

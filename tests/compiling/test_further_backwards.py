@@ -76,6 +76,30 @@ def test_more_layouts_than_programs_run_the_function():
         same(gradients[1], gradients[2])
 
 
+def test_floats_stay_inputs(capsys):
+    def function(x, rate):
+        print("runs")
+        return (x * rate).sin() * x
+
+    compiled = captured(function)
+    for k in range(1, 9):
+        ours, theirs = (grad(each(x, 0.1 * k).sum(), x)[0] for each in (compiled, lambda x, rate: (x * rate).sin() * x)
+                        for x in [X.clone().requires_grad_()])
+        same(ours, theirs)
+    assert capsys.readouterr().out.count("runs") == 1 + 2 + 1       # a value, another one and as an input, for gradients with strides of 0
+
+
+def test_a_list_among_the_arguments_may_have_changed():
+    compiled = captured(lambda x, factors: x * factors[0])
+    for _ in range(3):
+        factors, x = [2.0], X.clone().requires_grad_()
+        result = compiled(x, factors)
+        factors[0] = 5.0
+        assert grad(result.sum(), x, retain_graph=True)[0].tolist() == [2.0] * 3
+    with pytest.raises(RuntimeError, match="an argument of .* was changed between its call and its backward"):
+        grad(result.sum(), x, create_graph=True)
+
+
 # ----- Nothing of it is seen -----
 def test_noting_a_backward_changes_nothing():
     """The function runs once more: tensors that it writes, and generators, are as after the call."""

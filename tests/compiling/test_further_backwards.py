@@ -132,6 +132,16 @@ def test_inputs_may_have_changed():
     same(gradients[1], gradients[2])
 
 
+def test_steps_of_another_way_are_not_taken():
+    """A branch by a value that has changed: the steps of the other branch read the same memory."""
+    compiled = captured(lambda w, x: w.exp() * x if w.sum() > 0 else w.exp() / x)
+    for _ in range(3):
+        w, x = X.clone(), cg.tensor(0.5, dtype=cg.float64, requires_grad=True)
+        result, expected = compiled(w, x), w.exp().sum().item()
+        w.neg_()
+        assert grad(result.sum(), x)[0].item() == pytest.approx(expected)
+
+
 class Tripled(Function):
     """A function whose backward writes into the gradient that it gets."""
 

@@ -13,11 +13,12 @@ import operator
 import os
 import struct
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.graph.notes import is_noting, note_draw
 from cygrad._core.memory.looks import look
 from cygrad.data.creation import from_numpy
 from cygrad.device import resolve_device
@@ -124,7 +125,20 @@ def position_of(generator: Generator) -> tuple[int, Any]:
 
 def go_to(generator: Generator, position: tuple[int, Any]) -> None:
     """Have a generator continue from a position of its own."""
+    if is_noting():
+        note_draw(generator, position_of(generator))
     generator._seed, generator._stream.bit_generator.state = position
+
+
+def positions_of(generators: Iterable[Generator]) -> dict[Generator, tuple[int, Any]]:
+    """Return where some generators are."""
+    return {generator: position_of(generator) for generator in generators}
+
+
+def go_back(positions: dict[Generator, tuple[int, Any]]) -> None:
+    """Have generators continue from where they were."""
+    for generator, position in positions.items():
+        go_to(generator, position)
 
 
 _default: dict[str, Generator] = {}
@@ -210,4 +224,6 @@ def stream_of(generator: Generator | None, rng: Rng | None) -> np.random.Generat
         generator = default_generator()
     elif not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}: a seed goes to rng=")
+    if is_noting():
+        note_draw(generator, position_of(generator))
     return generator._stream

@@ -49,7 +49,7 @@ def looped(run: Compiled, carry: Any, x: Any, leaves: Sequence[Any], rows: range
     carried, slices = tree_flatten(carry)[0], tree_flatten(x)[0] if leaves else []
     new_carry, y = put_together(entry.template, _Places())
     carry_numbers, y_numbers = (list(map(_number_of, tree_flatten(tree)[0])) for tree in (new_carry, () if y is None else y))
-    if (entry.draws or entry.is_random or entry.gradients or entry.observes_backward or entry.memory or -1 in carry_numbers + y_numbers
+    if (entry.draws or entry.generators or entry.gradients or entry.replay.guards or entry.memory or -1 in carry_numbers + y_numbers
             or len(inputs) < len(carried) + len(slices) or not all(leaf.is_contiguous() for leaf in carried)
             or any(a is not b for a, b in zip(inputs, carried + slices, strict=False))):
         return None

@@ -10,6 +10,7 @@ from cygrad._core.graph.rules import declare_rule
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import _leave_or_sum
 from cygrad._core.memory.formats import contiguous_format
+from cygrad._core.memory.looks import refuse_change
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.data.creation import ones
 from cygrad.operators._language.arguments import delivered
@@ -74,6 +75,8 @@ def detach_(self: Tensor) -> Tensor:
     """
     if self._is_view():
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    if self.requires_grad:
+        refuse_change("its history was taken away")
     self._forget_history()
     return self
 

@@ -12,6 +12,7 @@ import pytest
 import cygrad as cg
 from capturing import X, captured, same
 from cygrad._testing import fail_alloc, live_bytes
+from cygrad.autograd import grad
 
 
 # ----- Calls -----
@@ -281,6 +282,23 @@ def test_versions_are_the_functions():
     assert versions == [(2, 2, 1, 2, 2)] * 6
 
 
+def test_changes_through_data_are_counted_apart():
+    """The version stays, as in eager and in torch; a saved value counts as changed."""
+    def function(x, state):
+        state.data.mul_(2)
+        return x * state
+
+    compiled = captured(function)
+    for each in (compiled, compiled, compiled, function):
+        state, x = X.clone(), X.clone().requires_grad_()
+        saving = (x * state).sum()
+        grad(each(x, state).sum(), x)
+        assert state._version == 0
+        same(state, X * 2)
+        with pytest.raises(RuntimeError, match="changed through .data"):
+            grad(saving, x)
+
+
 def test_versions_of_a_replay_that_gives_up():
     def write(x, state):
         state[cg.tensor([0, 2])] = x[:2]
@@ -390,16 +408,18 @@ def test_random_numbers_come_from_eagers_stream():
         same(result, X + cg.rand(3, dtype=cg.float64) * cg.randn(3, dtype=cg.float64))
 
 
-def test_a_replay_that_gives_up_has_drawn_nothing():
+@pytest.mark.parametrize("generator", [None, cg.Generator()], ids=["the default generator", "another one"])
+def test_a_replay_that_gives_up_has_drawn_nothing(generator):
     def drawn(x):
-        noise = cg.rand(3)
+        noise = cg.rand(3, generator=generator)
         return noise + 1 if x.sum() > 0 else noise - 1
 
     compiled = captured(drawn)
     signs = [1, -1, 1, 1, -1, -1, 1]
-    cg.manual_seed(5)
+    drawn_from = generator or cg.random.default_generator
+    drawn_from.manual_seed(5)
     ours = [compiled(X * sign) for sign in signs]
-    cg.manual_seed(5)
+    drawn_from.manual_seed(5)
     for result, sign in zip(ours, signs, strict=True):
         same(result, drawn(X * sign))
 

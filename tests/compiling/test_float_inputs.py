@@ -143,6 +143,9 @@ def test_functions_that_change_something_run_once_a_call():
     def drawn(x, r):
         return x * r + cg.rand(3, dtype=cg.float64)
 
+    def drawn_elsewhere(x, r):
+        return x * r + cg.rand(3, dtype=cg.float64, generator=generator)
+
     def accumulated(x, r):
         (leaf * x * r).sum().backward()
         return x * r
@@ -150,11 +153,13 @@ def test_functions_that_change_something_run_once_a_call():
     for k, r in enumerate((1.0, 2.0, 3.0), 1):
         captured(written)(X, r)
         assert state.tolist() == [k * (k + 1) / 2] * 3
-    for function in (drawn, accumulated):
+    generator = cg.Generator()
+    for function in (drawn, drawn_elsewhere, accumulated):
         compiled = captured(function)
         results = []
         for call in (compiled, function):
             cg.manual_seed(3)
+            generator.manual_seed(3)
             leaf.grad = None
             results.append([call(X, r).tolist() for r in VALUES[:4]] + [leaf.grad if leaf.grad is None else leaf.grad.tolist()])
         assert results[0] == results[1]

@@ -18,6 +18,7 @@ from samples import array_of
 ROWS, COLUMNS = 5, 7
 SHAPES = [(ROWS, COLUMNS), (COLUMNS,), (ROWS, 1), (1, COLUMNS), (), (2, ROWS, COLUMNS)]
 COUNT = 200
+SETTINGS = [(1 << 17, 1 << 11), (1 << 17, 1), (8, 1)]
 
 
 def inner_gradient(a, b):
@@ -117,17 +118,60 @@ def compare(seed):
     return compiled.cache_info().hits
 
 
-@pytest.mark.filterwarnings("ignore:compile")
-@pytest.mark.parametrize(("large", "grouped"), [(1 << 17, 1 << 11), (1 << 17, 1), (8, 1)])
-@pytest.mark.cases("first", range(0, COUNT, 20))
-def test_replays_have_the_bits_of_the_function(first, large, grouped):
+# ----- Gradients of some results, in any strides -----
+WEIGHTS = [
+    lambda y: y.sum(), lambda y: (y * y).sum(), lambda y: (y.mT if y.dim() > 1 else y).exp().reshape(-1).cumsum(0).sum(),
+    lambda y: y[..., ::2].sum() if y.dim() else y, lambda y: y.sum(0).exp().sum() if y.dim() else y, lambda y: y.reshape(-1)[:3].sum(),
+    lambda y: (y.mT * 1.5).sum(0).tanh().sum() if y.dim() > 1 else y.exp().sum(),
+]
+
+
+def gradients_of_some(function, leaves, stream):
+    """Return the bits of gradients of some results, each by another weight, several times."""
+    inputs, seen = [leaf for leaf in leaves if leaf.requires_grad], []
+    with contextlib.suppress(RuntimeError, IndexError, ValueError, np.linalg.LinAlgError):
+        results = [result for result in function(*leaves) if result.requires_grad
+                   and not any(result is leaf or result._base is leaf for leaf in leaves)]
+        for _ in range(3):
+            losses = [stream.choice(WEIGHTS)(result) for result in results if stream.random() < 0.6]
+            gradients = grad(losses, inputs, retain_graph=True, allow_unused=True) if losses else ()
+            seen.append([each if each is None else (each.dtype, array_of(each).tobytes()) for each in gradients])
+    return seen
+
+
+def compare_some(seed):
+    """Compare gradients of some results of calls; return how many of them were replays."""
+    function = Function(seed)
+    compiled = cg.compile(function)
+    for values in (0, 1, 2):
+        ours, theirs = (gradients_of_some(each, function.leaves(values), random.Random(seed + values)) for each in (compiled, function))
+        assert ours == theirs, (seed, values)
+    return compiled.cache_info().hits
+
+
+@pytest.fixture
+def settings(large, grouped):
+    """From how many elements on work is deferred and grouped, without contractions."""
     contracts = set_contraction(False)
     before = defer_from(large), group_from(grouped)
-    try:
-        with np.errstate(all="ignore"):
-            replays = sum(compare(seed) for seed in range(first, first + 20))
-    finally:
-        defer_from(before[0])
-        group_from(before[1])
-        set_contraction(contracts)
-    assert replays > 20
+    with np.errstate(all="ignore"):
+        yield
+    defer_from(before[0])
+    group_from(before[1])
+    set_contraction(contracts)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize(("large", "grouped"), SETTINGS)
+@pytest.mark.cases("first", range(0, COUNT, 20))
+@pytest.mark.usefixtures("settings")
+def test_replays_have_the_bits_of_the_function(first):
+    assert sum(compare(seed) for seed in range(first, first + 20)) > 20
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize(("large", "grouped"), SETTINGS)
+@pytest.mark.cases("first", range(0, COUNT // 4, 10))
+@pytest.mark.usefixtures("settings")
+def test_gradients_of_some_results_have_the_bits_of_the_function(first):
+    assert sum(compare_some(seed) for seed in range(first, first + 10)) > 5

@@ -306,3 +306,70 @@ def test_hooks_on_arguments_are_no_part_of_a_program(register):
                 each(x if register is on_leaf else x * 1.0).sum().backward()
                 seen.append((len(LOG), x.grad.tolist()))
     assert seen[:CALLS] == seen[CALLS:]
+
+
+# ----- Changes of a tensor otherwise than in its values -----
+def register_a_hook(tensor):
+    if tensor.requires_grad:
+        tensor.register_hook(lambda gradient: gradient)
+
+
+def count_hooks(tensor):
+    return len(tensor._backward_hooks or ())
+
+
+CHANGES = {
+    "requires_grad_": lambda tensor: tensor.requires_grad_(not tensor.requires_grad),
+    "resize_": lambda tensor: tensor.resize_(tensor.numel() + 3),
+    "set_": lambda tensor: tensor.set_(cg.zeros(2)),
+    "unsqueeze_": lambda tensor: tensor.unsqueeze_(0),
+    "detach_": lambda tensor: tensor.detach_(),
+    "register_hook": register_a_hook,
+}
+
+
+@pytest.mark.parametrize("of_result", [False, True], ids=["a tensor that it names", "a result"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_of_tensors_themselves_are_no_part_of_a_program(name, of_result):
+    change, with_history = CHANGES[name], name in ("detach_", "register_hook")
+
+    def function(x):
+        seen = x * 2.0 if with_history else x.detach() * 2.0
+        y = x * 3.0
+        y.register_hook(lambda gradient: (change(seen if of_result else state), None)[1])
+        return y * x, seen
+
+    outcomes = []
+    for each in (cg.compile(function), function):
+        state = cg.ones(3, requires_grad=with_history)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for _ in range(CALLS):
+                x = cg.ones(3, requires_grad=True)
+                y, seen = each(x)
+                for backward in (lambda: None, y.sum().backward):
+                    backward()
+                    outcomes.append([(tensor.requires_grad, tensor.shape, count_hooks(tensor), tensor.grad_fn is None)
+                                     for tensor in (state, seen)])
+    assert outcomes[:2 * CALLS] == outcomes[2 * CALLS:]
+
+
+def test_leaves_that_a_backward_makes_are_its_own():
+    class Again(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            with cg.enable_grad():
+                leaf = ctx.saved_tensors[0].detach().requires_grad_()
+                leaf.register_hook(lambda g: g * 2)
+                return cg.autograd.grad(leaf.sin(), leaf, gradient)[0]
+
+    compiled = cg.compile(lambda x: Again.apply(x).sum(), fullgraph=True)
+    for _ in range(CALLS):
+        x = cg.ones(3, requires_grad=True)
+        compiled(x).backward()
+        assert same_bits(x.grad.numpy(), (2 * cg.ones(3).cos()).numpy())

@@ -54,7 +54,12 @@ cdef class Captured:
     cdef readonly tuple written         # numbers of the inputs that the forward part writes
     cdef readonly tuple recorded        # numbers of the results that require gradients
     cdef readonly tuple result_bases    # of these
-    cdef int plan(self, list inputs, list results, list back) except -1
+    cdef list gradients                 # layouts of the gradients of these that the backward part reads; None: it needs none
+    cdef public object guards           # of values that code in the backward part names
+    cdef public object frees            # the values that a backward frees which does not keep the graph, as numbers; None: all
+    cdef readonly list others           # programs of further backward parts, for gradients of other layouts; None: there is none
+    cdef int take_places(self, Captured before, list bases) except -1
+    cdef int plan(self, list inputs, list results, list back, Captured before) except -1
     cdef str step_name(self, Py_ssize_t k)
     cdef list slots_of(self, Py_ssize_t k)
     cdef tuple base_of_outside(self, int number, list inputs)

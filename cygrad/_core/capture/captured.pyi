@@ -14,9 +14,13 @@ class Captured:
     written: tuple[int, ...]
     recorded: tuple[int, ...]
     fails_after_call: bool
+    guards: list[Any]
+    frees: frozenset[int] | None
+    others: list[Captured | None]
 
     def __init__(
-        self, notes: Notes, inputs: list[Any], results: list[Any], split: int, gradients: list[Any], back: list[Any], name: str
+        self, notes: Notes, inputs: list[Any], results: list[Any], split: int, gradients: list[Any], back: list[Any], name: str,
+        before: Captured | None = None
     ) -> None: ...
     def __len__(self) -> int: ...
     def described(self) -> tuple[list[str], list[tuple[int, int]], int, list[tuple[Any, str]], int, int, int]: ...

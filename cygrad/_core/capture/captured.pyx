@@ -95,17 +95,21 @@ cdef class Captured:
     """A program of notes, from the tensors of its inputs to its results.
 
     `inputs`: the tensors from outside; `results`: tensors; `gradients`: of the results, from which the backward part, the notes from number
-    `split` on, makes `back`, tensors or None.
+    `split` on, makes `back`, tensors or None. `before`: a program whose forward part runs in place of one: the steps of that are forgotten.
     """
 
-    def __cinit__(self, Notes notes not None, list inputs, list results, Py_ssize_t split, list gradients, list back, str name):
+    def __cinit__(self, Notes notes not None, list inputs, list results, Py_ssize_t split, list gradients, list back, str name,
+                  Captured before=None):
+        self.gradients = [None if each is None else layout_at(each, MADE, 0, 0) for each in gradients]
+        self.others, self.guards, self.frees = [], [], None
         self.name, self.notes, self.calls = name, notes, notes.calls
         self.inputs, self.changes, self.changes_back = <int>len(inputs), [], []
         self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)
         self.forward_part.first, self.forward_part.end = 0, split
         self.backward_part.first, self.backward_part.end = split, notes.count
         self.forward_part.arenas, self.backward_part.arenas, self.sizes, self.late, self.places = [], [], [], [], {}
-        self.plan(inputs + gradients, results, back)
+        self.plan(inputs + [each for each in gradients if each is not None], results, back, before)
+        notes.forget_tensors()
 
     def __dealloc__(self):
         free(self.steps)
@@ -140,7 +144,7 @@ cdef class Captured:
         return bool(calls) and any([self.notes.notes[k].kind != LAUNCH for k in range(calls[0] + 1, self.forward_part.end)])
 
     # ----- The plan -----
-    cdef int plan(self, list inputs, list results, list back) except -1:
+    cdef int plan(self, list inputs, list results, list back, Captured before) except -1:
         cdef Notes notes = self.notes
         cdef int number, k
         cdef Py_ssize_t split
@@ -148,19 +152,24 @@ cdef class Captured:
         if notes.failed:
             raise Uncapturable("there was no memory to note it")
         self.find_shared()
-        split = shorten(notes, self.forward_part.end, self.shared, self.slots_of_results(results + back))
+        untouched = set(range(notes.forgotten_slots))
+        if before is not None:
+            self.shared |= before.shared & untouched
+        split = shorten(notes, self.forward_part.end, self.shared | untouched, self.slots_of_results(results + back))
         self.forward_part.end = self.backward_part.first = split
         self.backward_part.end = notes.count
         bases = [None] * notes.slot_count       # of each slot: (base, offset of its first byte)
         first, last = [-1] * notes.slot_count, [-1] * notes.slot_count
         used = [self.slots_of(k) for k in range(notes.count)]
-        self.bases = self.first_own = FIRST_INPUT + <int>len(inputs)
+        self.bases = self.first_own = FIRST_INPUT + <int>len(inputs) if before is None else before.bases
         find_lives(used, first, last)
         for number in range(notes.slot_count):
             if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
                 bases[number] = self.base_of_outside(number, inputs)
         self.place_constants(bases)
         self.forward_part.results = [self.place_result(tensor, inputs, bases) for tensor in results]
+        if before is not None:
+            self.take_places(before, bases)
         self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs, bases) for tensor in back]
         self.make_groups(used, first, last, bases)
         self.place_rest(bases, first, last, used)
@@ -173,6 +182,17 @@ cdef class Captured:
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
         self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.recorded])
         self.reads_back = tuple(sorted({bases[number][0] for k in range(split, notes.count) for number in used[k]}))
+        return 0
+
+    cdef int take_places(self, Captured before, list bases) except -1:
+        """Place the values of the forward part, which another program runs, where that keeps them."""
+        cdef Slot* slot
+        cdef int number
+        for number in range(self.notes.forgotten_slots):
+            slot = &before.notes.slots[number]
+            if self.notes.slots[number].origin == FRESH and slot.base:
+                bases[number] = slot.base, slot.place
+        self.forward_part.results = before.forward_part.results
         return 0
 
     cdef int make_groups(self, list used, list first, list last, list bases) except -1:
@@ -264,6 +284,8 @@ cdef class Captured:
             return layout_at(tensor, MADE, CONSTANTS, 0)
         if number < 0 or not self.notes.slots[number].written and self.notes.slots[number].origin != CONSTANT:
             raise Uncapturable("a result was not computed by its operators")
+        if number < self.notes.forgotten_slots and self.notes.slots[number].origin == FRESH:
+            raise Uncapturable("a gradient is a value of the function itself")
         if bases[number] is None:
             self.add_base(number, number in self.shared, bases)
         return layout_at(tensor, MADE, bases[number][0], byte_offset(tensor) + bases[number][1])
@@ -271,6 +293,7 @@ cdef class Captured:
     cdef int add_base(self, int number, bint late, list bases) except -1:
         """Give a slot a base of its own."""
         bases[number] = self.bases, 0
+        self.notes.slots[number].base = self.bases
         self.bases += 1
         self.sizes.append(self.notes.slots[number].nbytes)
         self.late.append(late)
@@ -280,6 +303,7 @@ cdef class Captured:
         """Place the slots that die in a part in its arena, each where another one has died before, and residuals side by side."""
         cdef Room residuals = new_room(), room
         cdef Part part
+        cdef Slot* slot
         cdef Py_ssize_t split = self.forward_part.end, k
         cdef int number
         cdef set mine = set()
@@ -289,12 +313,18 @@ cdef class Captured:
                 for number in used[k]:
                     if bases[number] is not None:
                         continue
+                    slot = &self.notes.slots[number]
+                    if number < self.notes.forgotten_slots:
+                        raise Uncapturable("its backward reads values that it does not read for other gradients")
                     if number in self.shared:
                         self.add_base(number, True, bases)
+                        if last[number] < split:
+                            slot.base = 0
                     elif first[number] < split <= last[number]:
-                        bases[number] = RESIDUALS, residuals.take(self.notes.slots[number].nbytes)
+                        slot.base, slot.place = RESIDUALS, residuals.take(slot.nbytes)
+                        bases[number] = RESIDUALS, slot.place
                     else:
-                        bases[number] = ARENA, room.take(self.notes.slots[number].nbytes)
+                        bases[number] = ARENA, room.take(slot.nbytes)
                         mine.add(number)
                 for number in used[k]:
                     if last[number] == k and number in mine:
@@ -333,7 +363,8 @@ cdef class Captured:
                 self.places[k] = ([bases[note.places[j].slot][0] for j in range(note.count)],
                                   [note.places[j].offset + <intptr_t>bases[note.places[j].slot][1] for j in range(note.count)])
                 dying = [bases[number][0] for number in used[k] if number in self.shared and last[number] == k
-                         and self.notes.slots[number].origin == FRESH and bases[number][0] not in results]
+                         and self.notes.slots[number].origin == FRESH and bases[number][0] not in results
+                         and bases[number][0] != RESIDUALS]
                 if dying:
                     part.deaths[k] = dying
         return 0

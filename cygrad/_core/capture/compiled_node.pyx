@@ -3,19 +3,18 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
 from cygrad._core.capture.captured cimport FIRST_INPUT
+from cygrad._core.capture.layouts cimport Layout, empty_in, has_strides_of
 from cygrad._core.capture.replay cimport Replay
-from cygrad._core.engine.accumulation cimport has_layout_of, laid_out_as
 from cygrad._core.graph.history cimport attach, connect, edge
 from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
 from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
-from cygrad._core.graph.tensor cimport (CONTIGUOUS, SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy,
-                                        tensor_type)
+from cygrad._core.graph.tensor cimport SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy, tensor_type
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
-from cygrad._core.memory.storage cimport Storage, owner_of, version_of, visible_version
-from cygrad._core.operands.operands cimport is_dense
+from cygrad._core.memory.storage cimport Storage, borrow, owner_of, version_of, visible_version
+from cygrad._core.operands.operands cimport copy_into
 
 from cygrad._core.capture.replay import GaveUp
 from cygrad._core.engine.backward import keeps_graph
@@ -32,12 +31,17 @@ cdef extern from *:
 
 cdef class CompiledNode(Node):
     """A call of a captured function. `saved0` is a tuple: (program, inputs, their versions, results, their versions, storages, rerun)."""
+    cdef bint stays         # a backward that did not keep the graph has left values for others
 
     cdef str node_name(self):
         return "CompiledFunctionBackward"
 
+    cdef void release(self):
+        if not self.stays:
+            Node.release(self)
+
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
-        cdef Replay replay
+        cdef Replay replay, program = None
         cdef TensorImpl tensor
         cdef list gradients, computed = None
         cdef int number
@@ -45,26 +49,35 @@ cdef class CompiledNode(Node):
         gradients = arrived_gradients(self, grads, &whole)
         if gradients is None:
             return 0
-        whole = whole and all([gradient is not None for gradient in gradients])
         replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
+        if whole:
+            program = replay.program_for(gradients)
+            if program is None:
+                program = rerun.program_for(inputs, are_unchanged(inputs, input_versions), gradients)
+        if self.stays:
+            rerun.check_freed(program)
         for number, tensor, version in zip(range(len(inputs)), inputs, input_versions):
-            if version_of(tensor.storage) != version and (not whole or number + FIRST_INPUT in replay.reads_back):
+            if version_of(tensor.storage) != version and (program is None or number + FIRST_INPUT in program.reads_back):
                 check_version(tensor, version, tensor.node, self)
         for number, tensor, version in zip(replay.result_bases, outputs, output_versions):
-            if number in replay.reads_back and version_of((<TensorImpl>tensor).storage) != version:
+            if version_of((<TensorImpl>tensor).storage) != version and (program is None or number in program.reads_back):
                 check_version(tensor, version, self, self)
-        if whole:
-            rerun.check_backward(inputs)
+        if program is not None:
+            if program.guards:
+                rerun.check_values(inputs, program.guards)
             if keeps_graph():
                 state = list(state)
-            else:
+            elif program.frees is None:
                 self.saved0 = None      # the residuals die one by one
-            weights = [weight_of(gradient, tensor) for gradient, tensor in zip(gradients, outputs)]
+            else:
+                state, self.stays = list(state), True
+                rerun.note_freed(program)
+            weights = [weight_of(gradient, layout) for gradient, layout in zip(gradients, program.gradients) if gradient is not None]
             outside = list(inputs) + weights
-            versions = versions_to_be(outside, replay.changes_back)
+            versions = versions_to_be(outside, program.changes_back)
             try:
-                computed = replay.run_backward(list(inputs), state, weights)
-                count_changes(outside, replay.changes_back, versions)
+                computed = program.run_backward(list(inputs), state, weights)
+                count_changes(outside, program.changes_back, versions)
             except GaveUp:      # a decision by the values of gradients
                 pass
         if computed is None:
@@ -73,6 +86,14 @@ cdef class CompiledNode(Node):
 
 
 finish_node_type(CompiledNode)
+
+
+cdef bint are_unchanged(tuple tensors, tuple versions):
+    cdef Py_ssize_t k
+    for k in range(len(tensors)):
+        if version_of((<TensorImpl>tensors[k]).storage) != <unsigned long long>versions[k]:
+            return False
+    return True
 
 
 cdef list arrived_gradients(Node node, PyObject** grads, bint* whole):
@@ -99,14 +120,14 @@ cdef int hand_over(Node node, list gradients, PyObject** results) except -1:
     return 0
 
 
-cdef TensorImpl weight_of(TensorImpl gradient, TensorImpl result):
-    """Return a gradient as the program has noted it: with the strides of a dense result, else row-major, in memory with padding.
-
-    The order of sums depends on strides, and most gradients have the strides of the result.
-    """
-    if gradient.storage.padded and (has_layout_of(gradient, result) if is_dense(result) else gradient.flags & CONTIGUOUS):
+cdef TensorImpl weight_of(TensorImpl gradient, Layout layout):
+    """Return a gradient as the program has noted it: in its strides, since the order of sums depends on them, in memory with padding."""
+    cdef TensorImpl copy
+    if gradient.storage.padded and has_strides_of(layout, gradient):
         return gradient
-    return laid_out_as(result, gradient)
+    copy = empty_in(layout)
+    copy_into(copy, gradient)
+    return copy
 
 
 def suspend_replays(int change):
@@ -136,6 +157,11 @@ cdef int count_changes(object inputs, list changes, list versions) except -1:
     cdef Py_ssize_t k
     for k in range(len(changes)):
         tensor = inputs[changes[k][0]]
+        if changes[k][1] == 0:
+            tensor = shallow_copy(tensor)
+            tensor.storage = borrow(tensor.storage)
+            count_change(tensor)
+            continue
         while visible_version(tensor.storage.version) < versions[k]:
             count_change(tensor)
     return 0
@@ -149,7 +175,8 @@ def versions_of(list tensors not None):
 def changes_of_versions(list inputs not None, list before not None, tuple written not None):
     """Return the numbers of inputs that were changed, each with how often; one number for each counter.
 
-    `before`: the versions of the first inputs. Where none is known, one that a program has written counts as one change.
+    `before`: the versions of the first inputs. Where none is known, one that a program has written counts as one change. 0: it was written
+    under another counter, as by `.data`.
     """
     cdef Storage storage
     cdef dict changes = {}      # by the counter
@@ -159,7 +186,7 @@ def changes_of_versions(list inputs not None, list before not None, tuple writte
         if count > changes.get(id(storage), (0, 0))[1]:
             changes[id(storage)] = number, count
     for number in written:
-        changes.setdefault(id((<TensorImpl?>inputs[number]).storage), (number, 1))
+        changes.setdefault(id((<TensorImpl?>inputs[number]).storage), (number, 0 if number < len(before) else 1))
     return [*changes.values()]
 
 

@@ -21,6 +21,8 @@ cdef class Layout:
 
 cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset)
 cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start)
+cdef TensorImpl empty_in(Layout layout)
 cdef bint suits(Layout layout, TensorImpl tensor) noexcept
+cdef bint has_strides_of(Layout layout, TensorImpl tensor) noexcept
 cdef object with_holes(object value, object numbers)
 cdef object filled(object value, object tensors)

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, new_tensor
+from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, new_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport Storage, visible_version
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
@@ -38,6 +38,17 @@ cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start):
     return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, sizes, strides)
 
 
+cdef TensorImpl empty_in(Layout layout):
+    """Return a tensor of a layout in new memory."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d
+    for d in range(layout.ndim):
+        sizes[d] = layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]
+        strides[d] = layout.dims[8 + d] if layout.ndim <= 8 else layout.many_strides[d]
+    return empty_strided(layout.dtype, layout.ndim, sizes, strides)
+
+
 cdef bint suits(Layout layout, TensorImpl tensor) noexcept:
     """Return True if a tensor has the dtype and the sizes of a layout."""
     cdef int d
@@ -45,6 +56,15 @@ cdef bint suits(Layout layout, TensorImpl tensor) noexcept:
         return False
     for d in range(tensor.ndim):
         if tensor.sizes[d] != (layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]):
+            return False
+    return True
+
+
+cdef bint has_strides_of(Layout layout, TensorImpl tensor) noexcept:
+    """Return True if a tensor of the same sizes lies in memory as a layout does."""
+    cdef int d
+    for d in range(tensor.ndim if tensor.count else 0):
+        if tensor.sizes[d] != 1 and tensor.strides[d] != (layout.dims[8 + d] if layout.ndim <= 8 else layout.many_strides[d]):
             return False
     return True
 

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
-from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, filled, suits, tensor_in
+from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, filled, has_strides_of, suits, tensor_in
 from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport CALL, Note, tensors_among, tensors_of_node
@@ -59,6 +59,26 @@ cdef class Replay(Captured):
         state[:] = storages
         return results
 
+    cdef bint takes(self, list gradients) noexcept:
+        """Return True if the backward part is for gradients of these layouts."""
+        cdef Py_ssize_t k
+        for k in range(len(gradients)):
+            if (gradients[k] is None) != (self.gradients[k] is None):
+                return False
+            if gradients[k] is not None and not has_strides_of(<Layout>self.gradients[k], <TensorImpl>gradients[k]):
+                return False
+        return True
+
+    cdef Replay program_for(self, list gradients):
+        """Return this program or a further one, by its backward part; None: there is none for these layouts."""
+        cdef Py_ssize_t k
+        if self.takes(gradients):
+            return self
+        for k in range(len(self.others)):
+            if self.others[k] is not None and (<Replay>self.others[k]).takes(gradients):
+                return <Replay>self.others[k]
+        return None
+
     cdef list run_backward(self, list inputs, list state, list gradients):
         """Return the gradients of the inputs for gradients of the results; `state` as the forward part left it: memory that no later step
         reads leaves it.
@@ -69,6 +89,8 @@ cdef class Replay(Captured):
         if pointers is NULL:
             raise MemoryError()
         try:
+            state += [None] * (self.bases - len(state))
+            state[CONSTANTS] = self.constants
             for k in range(1, self.bases):
                 if state[k] is not None:
                     pointers[k] = (<Storage>state[k]).data

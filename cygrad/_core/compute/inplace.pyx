@@ -278,6 +278,9 @@ cdef class CopySlices(Node):
         # The operator's node may be part of the graph by itself, where its result was saved: it is not ours to release.
         self.op = None
 
+    cdef bint frees_values(self) except -1:
+        return True
+
     cdef TensorImpl put(self, TensorImpl g, TensorImpl part, PyObject** whole):
         """Return the gradient of the base: g with the view's part replaced."""
         if part is None:

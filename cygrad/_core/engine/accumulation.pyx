@@ -68,7 +68,10 @@ cdef int collect(PyObject** reference, PyObject* grad) except -1:
                 return 0
         if (not grad_mode()[0] and not special_tensors() and same_shape(<TensorImpl>old, <TensorImpl>grad)
                 and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
+            # The strides of the sum, and so the order of later sums, do not depend on other references.
             target = old if is_unique(old) else grad if is_unique(grad) else NULL
+            if target is not NULL and not has_layout_of(<TensorImpl>old, <TensorImpl>grad):
+                target = NULL
             result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>target if target is not NULL else None, True, True)
         else:
             result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)

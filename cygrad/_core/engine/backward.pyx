@@ -475,6 +475,9 @@ cdef class FunctionNode(Node):
     cdef void release(self):
         self._release()
 
+    cdef bint frees_values(self) except -1:
+        return bool(self._saved)
+
     def _connect(self, tuple inputs, tuple outputs):
         """Make the edges to the input tensors, and this the node of those outputs that are not None."""
         cdef int k

@@ -64,9 +64,11 @@ cpdef object register(object table, object hook):
     track_held_objects(hook)
     global registered
     registered += 1
+    handle = RemovableHandle(table)
     if is_noting():
         current_notes().hooks.append(hook)
-    handle = RemovableHandle(table)
+        if current_notes().repeats:
+            current_notes().handles.append(handle)
     table[handle.id] = hook
     return handle
 

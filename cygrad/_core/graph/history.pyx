@@ -4,6 +4,7 @@ from cpython.object cimport PyObject
 
 from cygrad._core.graph.modes cimport is_inference_mode
 from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_ENDS, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
+from cygrad._core.graph.notes cimport note_flags
 from cygrad._core.graph.rules cimport record_view
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD, FRESH,
                                         FRONT, INFERENCE, REQUIRES_GRAD, RETAINS_GRAD, RETIRED, TENSOR_TRACKED, TensorImpl, VIEW,
@@ -13,6 +14,7 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes, visible_version
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_differentiable
+from cygrad._kernels.programs.settings cimport noted
 
 import weakref
 
@@ -80,6 +82,9 @@ cdef class AccumulateGrad(Node):
 
     cdef void release(self):
         """Keep the leaf: it is no saved value."""
+
+    cdef bint frees_values(self) except -1:
+        return False
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         if grads[0] is not NULL and leaf_of(self).flags & REQUIRES_GRAD:
@@ -280,6 +285,8 @@ cdef int set_requires_grad(TensorImpl tensor, bint value) except -1:
     if not value and tensor.flags & (FRESH | RETIRED) == FRESH:
         raise RuntimeError("You are attempting to call Tensor.requires_grad_() inside of a function being transformed by a functorch "
                            "transform: its derivative with respect to this tensor would be lost. Use tensor.detach().")
+    if noted:
+        note_flags(tensor)
     if value:
         tensor.flags |= REQUIRES_GRAD
     else:

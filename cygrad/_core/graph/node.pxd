@@ -39,6 +39,7 @@ cdef class Node:
     cdef unsigned flags
     cdef int apply(self, PyObject** grads, PyObject** results) except -1
     cdef void release(self)
+    cdef bint frees_values(self) except -1
     cdef str node_name(self)
     cdef int save(self, int number, TensorImpl tensor) except -1
     cdef TensorImpl unpack(self, int number)

@@ -61,13 +61,17 @@ cdef class Node:
 
     cdef void release(self):
         """Free the saved values."""
-        if self.saved0 is not None or self.saved1 is not None or self.saved2 is not None or self.result is not None:
+        if Node.frees_values(self):
             if self.flags & NODE_PACKED:
                 for saved in (self.saved0, self.saved1, self.saved2, *(self.result if type(self.result) is tuple else (self.result,))):
                     if isinstance(saved, SavedTensor):
                         (<SavedTensor>saved).free()
             self.flags |= NODE_RELEASED
             self.saved0 = self.saved1 = self.saved2 = self.result = None
+
+    cdef bint frees_values(self) except -1:
+        """Return True if `release` frees values that `apply` reads."""
+        return self.saved0 is not None or self.saved1 is not None or self.saved2 is not None or self.result is not None
 
     cdef int save(self, int number, TensorImpl tensor) except -1:
         """Keep an operand, or (place RESULT) the result, with its version, or the result of this thread's pack hook."""
@@ -239,6 +243,10 @@ cdef class Node:
     def _sequence_nr(self):
         """Return the number that orders nodes by their creation."""
         return self.sequence_nr
+
+    def _frees_values(self):
+        """Say whether a backward that does not keep the graph frees values of this node, so that a second one is an error."""
+        return self.frees_values()
 
     def _hooks(self):
         """Return the hooks of the node, made if there is nothing; hooks may close a cycle, so the node is tracked."""

@@ -49,6 +49,8 @@ cdef struct Slot:
     int met                 # the number of notes when it was met first
     bint written            # by a step
     bint lost               # written by a call that was dropped: its values are not known
+    int base                # where a program keeps the value for a further backward part; 0: it does not
+    intptr_t place
 
 cdef class Call:
     cdef object function, arguments, keywords
@@ -65,6 +67,7 @@ cdef class Notes:
     cdef Slot* slots
     cdef Py_ssize_t room, slot_room
     cdef readonly Py_ssize_t count, slot_count
+    cdef Py_ssize_t forgotten_slots         # the first ones: steps that were forgotten have made their values
     cdef unsigned long long number          # of these notes, in the upper half of `Storage.note`
     cdef dict outside                       # number of slot: Storage that was there before
     cdef dict constants                     # number of slot: bytes
@@ -75,8 +78,12 @@ cdef class Notes:
     cdef readonly Py_ssize_t first_message  # the number of steps before the first message to other processes; -1: there is none
     cdef readonly bint repeats              # these steps run besides the call of the user: nothing outside may see them
     cdef Py_ssize_t first_repeated          # the number of slots before
+    cdef dict flags                         # number of a tensor: the tensor, and its requires_grad before a repeated step has set that
+    cdef list handles                       # of hooks that repeated steps have registered
+    cdef readonly bint changes_tensors      # repeated steps have changed tensors from before, other than their values and gradients
     cdef dict before_gradients              # number of a tensor: its .grad before the repeated steps, if that had changed already
     cdef readonly list hooks                # that were registered
+    cdef readonly dict generators           # that random numbers were drawn from: their positions before
     cdef public bint hooks_outside          # one of them on a node from before, or on a leaf, for after its gradient is added to
     cdef readonly unsigned long long newest_node    # from before
     cdef dict before                        # values from before that a repeated step has changed: (Storage, version, bytes) by id
@@ -92,6 +99,8 @@ cdef class Notes:
     cdef int add_place(self, Place* place, TensorImpl tensor, char* data, bint reads, bint writes) except -1
     cdef Note* next_note(self) except NULL
     cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1
+    cdef void forget_tensors(self)
+    cdef void free_steps(self, Py_ssize_t count)
     cdef void drop(self, Py_ssize_t count)
 
 cdef Notes current_notes()
@@ -99,6 +108,7 @@ cpdef bint is_noting() noexcept
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept
 cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1
+cdef int note_flags(TensorImpl tensor) except -1
 cdef list tensors_among(object value, list tensors)
 cdef object begin_call(tuple arguments, dict keywords)
 cdef list tensors_of_node(list results)

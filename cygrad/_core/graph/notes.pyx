@@ -9,10 +9,11 @@ from libc.string cimport memcpy, memset
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport Launch, Traits
 from cygrad._core.graph.node cimport last_sequence_nr
-from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
+from cygrad._core.graph.tensor cimport REQUIRES_GRAD, SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
 from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
-from cygrad._core.memory.storage cimport DType, Storage, noting_number, owner_of, settle_all, version_of
+from cygrad._core.memory.storage cimport VISIBLE_BITS, DType, Storage, noting_number, owner_of, settle_all, version_of
+from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 
 cdef extern from "Python.h":
@@ -26,6 +27,7 @@ cdef extern from *:
     void** cg_notes_place() noexcept nogil
 
 cdef unsigned long long last_notes = 0
+cdef unsigned long long FNV_PRIME = 0x100000001b3       # Fowler, Noll and Vo's hash, word by word
 cdef unsigned long long FIXED = <unsigned long long>-1     # in place of the number of a slot
 
 cdef enum:
@@ -62,7 +64,7 @@ cdef class Notes:
         last_notes += 1
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
-        self.gradients, self.looks, self.hooks = {}, Looks(), []
+        self.gradients, self.looks, self.hooks, self.generators = {}, Looks(), [], {}
         self.first_message, self.newest_node = -1, last_sequence_nr
 
     def __dealloc__(self):
@@ -120,17 +122,39 @@ cdef class Notes:
 
     def begin_repeated(self):
         """Say that from now on steps run besides the call of the user: `restore` undoes their changes."""
-        self.repeats, self.first_repeated, self.before = True, self.slot_count, {}
+        if self.repeats:
+            return
+        self.repeats = self.looks.repeats = True
+        self.first_repeated, self.before, self.flags, self.handles, self.generators = self.slot_count, {}, {}, [], {}
         self.before_gradients = {number: (<TensorImpl>(<tuple>pair)[0]).gradient for number, pair in self.gradients.items()}
 
     def restore(self):
         """Give memory from before the repeated steps the values and versions that it had, and tensors their gradients."""
         cdef Storage storage
+        cdef TensorImpl tensor
+        cdef intptr_t nbytes, step
+        if self.before is None:
+            return
+        for pair in self.flags.values():
+            tensor = (<tuple>pair)[0]
+            if Py_REFCNT(<PyObject*>tensor) > OWN_REFERENCES and tensor.flags & REQUIRES_GRAD != <unsigned>(<tuple>pair)[1]:
+                tensor.flags ^= REQUIRES_GRAD
+                self.changes_tensors = True
+        tensor = pair = None
+        self.flags.clear()      # tensors of the steps die here, and hooks on them
+        for handle in self.handles:
+            if handle.hooks_dict_ref() is not None:
+                handle.remove()
+                self.changes_tensors = True
         for number, pair in self.gradients.items():
             (<TensorImpl>(<tuple>pair)[0]).gradient = self.before_gradients.get(number, (<tuple>pair)[1])
         for storage, version, values in self.before.values():
             memcpy(storage.data, <const char*>values, len(values))
             storage.version = version
+            if storage.writes is not NULL:      # the latest writes that it lists were undone: all of it was written before these
+                nbytes, step = <intptr_t>storage.nbytes, 1
+                storage.version -= 1ULL << VISIBLE_BITS
+                note_write(storage, storage.data, 1, 1, &nbytes, &step)
         self.before = None
 
     cdef int keep_value(self, Storage storage) except -1:
@@ -148,6 +172,35 @@ cdef class Notes:
         """Say whether a step from a number on is a decision, which may give a replay up."""
         cdef Py_ssize_t k
         return any([self.notes[k].kind == DECISION for k in range(first, self.count)])
+
+    def path(self):
+        """Return a number for the steps so far: another way through a function has another one."""
+        cdef Note* note
+        cdef Place* place
+        cdef unsigned long long path = <unsigned long long>self.slot_count
+        cdef Py_ssize_t k
+        cdef int j
+        for k in range(self.count):
+            note = &self.notes[k]
+            path = (path ^ <size_t>note.run ^ <size_t>note.outcome) * FNV_PRIME
+            for j in range(note.count):
+                place = &note.places[j]
+                path = (path ^ <size_t>place.slot) * FNV_PRIME
+                path = (path ^ <size_t>place.first ^ <size_t>place.end << 32) * FNV_PRIME
+        return path
+
+    def forget_steps(self):
+        """Forget the steps so far: later ones may read the values that they have made."""
+        cdef Py_ssize_t k
+        self.free_steps(0)
+        self.forgotten_slots = self.slot_count
+        for k in range(self.slot_count):
+            self.slots[k].met = -1
+
+    cdef void forget_tensors(self):
+        """Let go of tensors and their memory: there is a program, and the steps are all that it needs."""
+        self.outside = self.by_address = self.gradients = self.before_gradients = self.flags = None
+        self.hooks = self.handles = None
 
     # ----- Slots -----
     cdef bint is_fresh(self, Storage storage) noexcept:
@@ -241,14 +294,18 @@ cdef class Notes:
         self.count += 1
         return 0
 
-    cdef void drop(self, Py_ssize_t count):
-        """Forget the steps from a number on. Slots that were met there have values that no step makes."""
+    cdef void free_steps(self, Py_ssize_t count):
         cdef Py_ssize_t k
         for k in range(self.count - 1, count - 1, -1):
             free(self.notes[k].arguments)
             if self.notes[k].kind == CALL:
                 self.calls.pop()
         self.count = count
+
+    cdef void drop(self, Py_ssize_t count):
+        """Forget the steps from a number on. Slots that were met there have values that no step makes."""
+        cdef Py_ssize_t k
+        self.free_steps(count)
         self.first_message = min(self.first_message, count)
         for k in range(self.slot_count):
             if self.slots[k].origin == FRESH and self.slots[k].met >= count:
@@ -287,6 +344,21 @@ cdef int note_gradient(TensorImpl tensor) except -1:
     cdef Notes notes = current_notes()
     if notes is not None:
         notes.gradients.setdefault(id(tensor), (tensor, tensor.gradient))
+    return 0
+
+
+def note_draw(object generator not None, object position):
+    """Note that random numbers are about to be drawn from a generator, which is at a position."""
+    cdef Notes notes = current_notes()
+    if notes is not None:
+        notes.generators.setdefault(generator, position)
+
+
+cdef int note_flags(TensorImpl tensor) except -1:
+    """Note that a tensor is about to require a gradient, or to require none."""
+    cdef Notes notes = current_notes()
+    if notes is not None and notes.repeats:
+        notes.flags.setdefault(id(tensor), (tensor, tensor.flags & REQUIRES_GRAD))
     return 0
 
 

@@ -36,6 +36,7 @@ cdef class RuleOp:
 
 cdef class RuleNode(Node):
     cdef void release(self)
+    cdef bint frees_values(self) except -1
     cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole, object shared=*)
     cdef bint arrived_complex(self, PyObject** grads) noexcept
     cdef tuple parameters(self)

@@ -179,6 +179,9 @@ cdef class RuleNode(Node):
             self.params = tuple([None if holds_data(value) else value for value in self.params])
             self.flags |= NODE_RELEASED
 
+    cdef bint frees_values(self) except -1:
+        return Node.frees_values(self) or holds_data(self.params)
+
     cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole, object shared=None):
         """Call a function of the rule with the values that it names.
 

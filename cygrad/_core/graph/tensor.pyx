@@ -11,7 +11,7 @@ from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of
 from cygrad._core.graph.notes cimport note_gradient
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
-from cygrad._core.memory.looks cimport note_look
+from cygrad._core.memory.looks cimport note_change, note_look
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, new_size, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._core.memory.upward cimport upward
@@ -268,7 +268,7 @@ cdef bint has_own_memory(TensorImpl tensor) noexcept:
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:
     """Lay a tensor over other memory, as `source` is; saved values of it count as changed."""
     if noted:
-        note_look("it was given other memory")
+        note_change("it was given other memory")
     storage.version = tensor.storage.version + 1 if storage is tensor.storage else visible_version(tensor.storage.version) + 1
     tensor.flags &= ~<unsigned>CONTIGUOUS
     stay_inference(tensor, source)

@@ -28,6 +28,11 @@ def _overrides_off():
     return cg_overrides_off
 
 
+def _set_overrides_off(int off):
+    """Set the classes that this thread asks, and return the setting before: a backward asks none, a function that it runs again does."""
+    return exchange_overrides_off(off)
+
+
 def _count_function_modes(int more):
     """Note that this thread enters a mode of functions, or leaves one."""
     global cg_function_modes

@@ -4,6 +4,9 @@ cdef class Looks:
     cdef readonly long long count
     cdef readonly str reason        # of the first one
     cdef readonly object line       # where that was, outside of the package: (file, line), or None
+    cdef bint repeats               # the code runs besides the call of the user
 
 cdef int count_looks_in(Looks looks) except -1      # looks of this thread; None: nowhere
 cdef void note_look(str reason) noexcept
+cdef int note_change(str reason) except -1          # note a look, or refuse a change
+cpdef int refuse_change(str reason) except -1       # RuntimeError in code that runs besides the call of the user

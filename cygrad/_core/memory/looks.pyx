@@ -57,3 +57,17 @@ cdef void note_look(str reason) noexcept:
             looks.line = line_of_caller()
         except MemoryError:
             looks.line = None
+
+
+cdef int note_change(str reason) except -1:
+    refuse_change(reason)
+    note_look(reason)
+    return 0
+
+
+cpdef int refuse_change(str reason) except -1:
+    """RuntimeError in code that runs besides the call of the user: it would change a tensor from outside once more."""
+    if cg_looks_place()[0] is not NULL and (<Looks>cg_looks_place()[0]).repeats:
+        note_look(reason)
+        raise RuntimeError(reason)
+    return 0

@@ -1,0 +1,296 @@
+"""Captures: programs of the calls of a function, made while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cygrad._core.capture.captured import Uncapturable
+from cygrad._core.capture.compiled_node import changes_of_versions, recorded_results, versions_of
+from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
+from cygrad._core.capture.layouts import Hole
+from cygrad._core.capture.replay import Replay
+from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
+from cygrad._core.graph.notes import Notes
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import Size
+from cygrad._core.memory.storage import DType, get_default_dtype, set_default_dtype
+from cygrad.autograd.derivatives import gradients_between
+from cygrad.compiling.float_inputs import replaced
+from cygrad.compiling.observing import Observation
+from cygrad.data.creation import zeros
+from cygrad.generator import Generator, go_back, position_of
+from cygrad.operators.new_tensors import zeros_like
+from cygrad.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from cygrad.compiling.compiled import Compiled
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None), DType)
+
+
+class Entry(NamedTuple):
+    """A program, when it holds, and how to put its results together."""
+
+    replay: Replay
+    guards: list[Any]
+    argument_count: int             # tensors among the arguments; those that guards name come behind them
+    template: Any                   # the value that the function returned, with holes for tensors
+    gradients: list[tuple[int, int | None]]     # (number of an input, number of the result that is its gradient)
+    differentiable: tuple[int, ...]
+    memory: tuple[Any, ...]         # that tensors share, as in `shared_memory`
+    draws: bool                     # random numbers perhaps, before a step that may give up
+    generators: list[Generator]     # that it draws from
+    plain: Any                      # the arguments that are no tensors, and no floats that are inputs
+    others: list[Any]               # objects that the key has by identity
+    path: int                       # the way through the function, as a number
+
+
+class Capture:
+    """The first call of a kind: runs the function, and makes a program of its steps if that is possible."""
+
+    def __init__(self, owner: Compiled, key: Any, tensors: list[Any], others: list[Any], args: Any, kwargs: Any) -> None:
+        self.owner, self.key, self.tensors, self.others, self.args, self.kwargs = owner, key, tensors, others, args, kwargs
+        self.entry: Entry | None = None
+        self.versions: list[int] = []   # of the tensors, before
+        self.changes_back: list[tuple[int, int]] = []   # of versions by the backward
+        self.guards_back: list[Any] = []    # of values that its code names
+        self.reason = ""                # why there is no program
+        self.names: set[str] = set()    # that its code uses
+        self.sends = False              # messages to other processes
+
+    def run(self, args: Any, kwargs: Any) -> Any:
+        """Return the result of the function for arguments, and make the program."""
+        notes, observation = Notes(), Observation(self.owner._function, self.others)
+        self.versions = versions_of(self.tensors)
+        with observation, notes:
+            value = self.owner._function(*args, **kwargs)
+        self.names, self.sends = observation.names, notes.first_message >= 0
+        try:
+            self.entry = self.program(notes, observation, value)
+        except Uncapturable as error:
+            self.reason = str(error)
+        except MemoryError:     # for the program; the function has had enough
+            pass
+        return value
+
+    def changes_nothing(self, entry: Entry) -> bool:
+        """Say whether the function has changed nothing outside of it, and has drawn no random numbers."""
+        return not (entry.replay.written or entry.gradients or entry.generators or self.sends)
+
+    def program(self, notes: Notes, observation: Observation, value: Any) -> Entry:
+        """Return the program of the notes; Uncapturable where they are none."""
+        if observation.impure:
+            raise Uncapturable(observation.impure)
+        check_looks(notes)
+        if notes.hooks_outside:
+            raise Uncapturable("it registers a hook on a leaf, or on the history of an argument: register it outside of the function")
+        self.check_arguments()
+        inputs = self.tensors.copy()
+        check_guards(observation, inputs)
+        versions = self.versions + [guard.version for guard in observation.guards if guard.role == GuardRole.TENSOR]
+        changed = notes.changed_gradients()
+        results: list[Any] = []
+        template = take_apart(value, results)
+        if any(result.retains_grad for result in results):
+            raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
+        gradients: list[tuple[int, int | None]] = []
+        of_gradients: list[Any] = []
+        numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
+        for tensor, before in changed:
+            number = numbers.get(id(tensor))
+            if number is None:
+                raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
+            of_gradients.append(Guard(GuardSource.GRADIENT, number, "grad", before))
+            if before is not None:
+                inputs.append(before)
+            if tensor.grad is not before:
+                gradients.append((number, None if tensor.grad is None else len(results)))
+                if tensor.grad is not None:
+                    results.append(tensor.grad)
+        differentiable: tuple[int, ...] = ()
+        weights: list[Any] = []
+        back: list[Any] = []
+        split, path = len(notes), notes.path()
+        generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
+        recorded = recorded_results(results, inputs)
+        if any(result.is_leaf for result in recorded) or any(results[k].requires_grad or results[earlier].requires_grad
+                                                                for k, earlier, _, _ in shared_memory(results)):
+            raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
+                               "by .clone()")
+        if any(has_history_in_outer_memory(result, inputs) for result in results
+               if result.requires_grad and not any(result is each for each in recorded)):
+            raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
+        check_messages(notes, bool(recorded))
+        if recorded:
+            differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
+            weights = [zeros_like(result.detach()) for result in recorded]
+            back = self.gradients(notes, observation, recorded, inputs, [inputs[number] for number in differentiable], weights)
+        replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
+        replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
+        replay.guards = self.guards_back
+        if not any(node._frees_values() for node in nodes_between(recorded, inputs)):
+            replay.frees = frozenset()
+        if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
+            raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
+        return Entry(replay, observation.guards + of_gradients, len(self.tensors), template, gradients, differentiable,
+                     shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path)
+
+    def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
+        """Return the program of a backward part for gradients of other layouts, or of some results only: the others are None.
+
+        Besides the call of the user, the function runs once more for that, and all its changes are undone. Its values are not used, only
+        its steps: the forward part is the program of the entry. Uncapturable where there is no such program.
+        """
+        notes, observation = Notes(), Observation(self.owner._function, self.others)
+        weights = [None if gradient is None else zeros_in_layout_of(gradient) for gradient in gradients]
+        with undone(notes):
+            with observation, notes:
+                value = self.owner._function(*args, **kwargs)
+            if notes.path() != entry.path:
+                raise Uncapturable("it takes another way now")
+            results: list[Any] = []
+            take_apart(value, results)
+            recorded = [results[number] for number in entry.replay.recorded]
+            chosen = [result for result, weight in zip(recorded, weights, strict=True) if weight is not None]
+            differentiable = [inputs[number] for number in entry.differentiable]
+            notes.forget_steps()
+            back = self.gradients(notes, observation, chosen, [*inputs], differentiable, [each for each in weights if each is not None])
+        replay = Replay(notes, [*inputs], [], 0, weights, back, entry.replay.name, entry.replay)
+        replay.changes_back, replay.guards = self.changes_back, self.guards_back
+        replay.frees = entry.replay.frees
+        if len(chosen) < len(recorded):
+            numbers = {id(node): number for number, node in enumerate(nodes_between(recorded, inputs))}
+            replay.frees = frozenset(numbers[id(node)] for node in nodes_between(chosen, inputs) if node._frees_values())
+        return replay
+
+    def check_arguments(self) -> None:
+        """Refuse a function that has changed its arguments, but for the values of tensors."""
+        try:
+            same = signature_of(self.args, self.kwargs, [], []) == self.key
+        except Uncommon:
+            same = False
+        if not same:
+            raise Uncapturable("it changes an argument itself, not the values of a tensor, or a mode: return the new value")
+
+    def gradients(self, notes: Notes, observation: Observation, recorded: list[Any], tensors: list[Any], inputs: list[Any],
+                  weights: list[Any]) -> list[Any]:
+        """Return the gradients of results with respect to some of the tensors from outside, and note how they are computed."""
+        known, gradients, versions = len(observation.guards), len(notes.changed_gradients()), versions_of(tensors + weights)
+        codes = len(observation.guarded_codes)
+        observation.begin_repeated(notes.hooks)
+        try:
+            with undone(notes), observation, notes:
+                back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
+                self.changes_back = changes_of_versions(tensors + weights, versions, ())
+        except (MemoryError, Uncapturable):
+            raise
+        except Exception as error:      # which the backward will raise again
+            raise Uncapturable(f"its backward raises {type(error).__name__}: {error}") from error
+        if observation.impure:
+            raise Uncapturable(observation.impure)
+        check_looks(notes)
+        if notes.changes_tensors:
+            raise Uncapturable("its backward changes tensors from outside, other than their values: their requires_grad, or their hooks. "
+                               "Do that outside of the function.")
+        self.check_arguments()
+        check_guards(observation, self.tensors.copy())
+        if len(notes.changed_gradients()) > gradients or any(guard.role == GuardRole.TENSOR for guard in observation.guards[known:]):
+            raise Uncapturable("its backward uses tensors, or their gradients, that it does not use itself: give them as arguments")
+        self.guards_back = observation.guards if len(observation.guarded_codes) > codes else []
+        return back
+
+
+def zeros_in_layout_of(gradient: Any) -> Any:
+    """Return zeros with the strides of a gradient, in memory of their own."""
+    last = sum((size - 1) * stride for size, stride in zip(gradient.shape, gradient.stride(), strict=True))
+    return zeros(last + 1 if gradient.numel() else 0, dtype=gradient.dtype).as_strided(gradient.shape, gradient.stride())
+
+
+@contextlib.contextmanager
+def undone(notes: Notes) -> Iterator[None]:
+    """Undo the changes by steps besides the call of the user: of tensors and gradients, random numbers and settings."""
+    dtype = get_default_dtype()
+    notes.begin_repeated()
+    try:
+        with np.errstate():
+            yield
+    finally:
+        notes.restore()
+        go_back(notes.generators)
+        set_default_dtype(dtype)
+
+
+def nodes_between(results: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any]:
+    """Yield the nodes from results to the nodes of inputs, in the order of the edges."""
+    met = {id(tensor.grad_fn) for tensor in inputs}
+    nodes = [result.grad_fn for result in results][::-1]
+    while nodes:
+        node = nodes.pop()
+        if node is not None and id(node) not in met:
+            met.add(id(node))
+            yield node
+            nodes += [following for following, _ in node.next_functions][::-1]
+
+
+def check_guards(observation: Observation, inputs: list[Any]) -> None:
+    """Refuse a function that has changed a value which its code names; the tensors among these values are appended to `inputs`."""
+    broken = first_broken(observation.guards, inputs)
+    if broken is not None:
+        raise Uncapturable(f"it changes {broken!r}, which is outside of it: return the value instead")
+
+
+def check_looks(notes: Notes) -> None:
+    """Refuse notes of code that has looked at values by itself."""
+    if notes.looks.count:
+        line = "{}:{}: ".format(*notes.looks.line) if notes.looks.line else ""
+        raise Uncapturable(f"{line}a tensor is read outside of operators: {notes.looks.reason}. Compute with tensors there, or do it "
+                           "outside of the function.")
+
+
+def check_messages(notes: Notes, is_recorded: bool) -> None:
+    """Refuse messages to other processes that would be sent twice: a later step may give a replay up, or a backward may run the function
+    again."""
+    if notes.first_message < 0:
+        return
+    if is_recorded:
+        raise Uncapturable("it sends messages to other processes, and its results require gradients: compute the gradients in it, and "
+                           "return those")
+    if notes.decides_after(notes.first_message):
+        raise Uncapturable("it sends a message to other processes, and checks values after it, such as an index, a pivot or a branch: "
+                           "compute that before the message, or outside of the function")
+
+
+def plain_of(args: Any, kwargs: Any) -> Any:
+    """Return a key of arguments but for their tensors."""
+    args, kwargs = replaced((args, kwargs), Tensor, lambda tensor: None)
+    return signature_of(args, kwargs, [], [])[0]
+
+
+# ----- Results -----
+def take_apart(value: Any, tensors: list[Any]) -> Any:
+    """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time."""
+    if isinstance(value, TensorImpl):
+        for number, tensor in enumerate(tensors):
+            if tensor is value:
+                return Hole(number)
+        tensors.append(value)
+        return Hole(len(tensors) - 1)
+    if isinstance(value, PLAIN):
+        return value
+    if type(value) in (tuple, list, Size) or isinstance(value, tuple) and hasattr(value, "_fields"):
+        items = [take_apart(item, tensors) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if type(value) is dict:
+        return {key: take_apart(item, tensors) for key, item in value.items()}
+    raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
+
+
+def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
+    """Say whether a result in the memory of an input has not its history: it was written into a `detach()` of that."""
+    return not any(result is tensor or tensor.requires_grad and result._base is not None
+                   and (result._base is tensor or result._base is tensor._base) for tensor in inputs)

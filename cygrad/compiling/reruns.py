@@ -1,0 +1,140 @@
+"""Backwards of a captured call that its program does not compute: by another backward part, or by the function itself."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from cygrad._core.capture.compiled_node import in_profile, may_replay
+from cygrad._core.capture.guards import GuardSource, first_broken
+from cygrad._core.capture.signature import signature_of
+from cygrad._core.graph.saved import released_error_of
+from cygrad._core.levels.overrides import _set_overrides_off
+from cygrad.autograd.derivatives import gradients_between
+from cygrad.autograd.grad_mode import enable_grad
+from cygrad.compiling.captures import Capture, Entry, plain_of, take_apart
+from cygrad.compiling.float_inputs import as_floats, floats_as_inputs, floats_as_tensors
+from cygrad.compiling.observing import is_observed
+from cygrad.generator import go_back, positions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cygrad._core.capture.replay import Replay
+    from cygrad.compiling.compiled import Compiled
+
+MOST_OTHERS = 8         # backward parts of a program besides its own, and attempts to make some
+
+
+@contextlib.contextmanager
+def as_in_a_call() -> Iterator[None]:
+    """Record, and ask classes that override operators: a backward does neither."""
+    off = _set_overrides_off(0)
+    try:
+        with enable_grad():
+            yield
+    finally:
+        _set_overrides_off(off)
+
+
+class Rerun:
+    """Makes further backward parts of a call's program, for gradients of other layouts or of some results only.
+
+    Computes gradients by the function itself where no program can: where they are differentiated again, or are examples of `vmap`.
+    """
+
+    def __init__(self, owner: Compiled, args: Any, kwargs: Any, entry: Entry, positions: dict[Any, Any],
+                 with_floats: Capture | None) -> None:
+        self.owner, self.args, self.kwargs, self.entry = owner, args, kwargs, entry
+        self.positions = positions      # of generators, before the call
+        self.with_floats = with_floats  # its arguments have tensors in place of floats, which are inputs of the program
+        self.freed: frozenset[int] = frozenset()    # values, by backwards of some results
+
+    def program_for(self, inputs: Sequence[Any], is_unchanged: bool, gradients: Sequence[Any]) -> Replay | None:
+        """Return a new program for gradients of other layouts, or of some results only; None: the function itself is to run.
+
+        is_unchanged: the inputs are as they were at the call. If the function cannot run again, gradients of all results are copied for
+        the first program.
+        """
+        first = self.entry.replay
+        if len(first.others) < MOST_OTHERS and may_replay() and not (self.entry.gradients or in_profile() or is_observed()):
+            try:
+                program = self.noted(inputs, gradients)
+            except Exception:       # the function itself may raise it again
+                program = None
+            first.others.append(program)
+            if program is not None:
+                return program
+        may_run = is_unchanged and not first.written and self.has_values(inputs)
+        return None if may_run or any(gradient is None for gradient in gradients) else first
+
+    def note_freed(self, program: Replay) -> None:
+        """Note the values that a backward frees which does not keep the graph: of some results, since the others have no gradient."""
+        self.freed |= program.frees or frozenset()
+
+    def check_freed(self, program: Replay | None) -> None:
+        """RuntimeError where a backward would read values that one of other results has freed."""
+        if self.freed and (program is None or program.frees is None or self.freed & program.frees):
+            raise released_error_of()
+
+    def noted(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
+        """Return the program of a further backward part; Uncapturable where there is none."""
+        tensors: list[Any] = []
+        others: list[Any] = []
+        self.check_values(inputs)
+        args, kwargs = self.arguments()
+        captured = self.with_floats or self
+        with as_in_a_call():
+            key = signature_of(captured.args, captured.kwargs, tensors, others)
+            capture = Capture(self.owner, key, tensors, others, captured.args, captured.kwargs)
+            return capture.backward(self.entry, args, kwargs, inputs, gradients)
+
+    def arguments(self) -> tuple[Any, Any]:
+        """Return the arguments, with inputs in place of floats that are inputs; RuntimeError where others than tensors have changed."""
+        args, kwargs = self.args, self.kwargs
+        if self.with_floats is not None:
+            args, kwargs = floats_as_tensors(args), floats_as_tensors(kwargs)
+        if plain_of(args, kwargs) != self.entry.plain:
+            raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "
+                               "needs it")
+        if self.with_floats is None:
+            return args, kwargs
+        return floats_as_inputs(self.args, self.with_floats.args), floats_as_inputs(self.kwargs, self.with_floats.kwargs)
+
+    def has_values(self, inputs: Sequence[Any]) -> bool:
+        """Say whether the values outside of the function are as they were at the call."""
+        try:
+            self.check_values(inputs)
+            self.arguments()
+        except RuntimeError:
+            return False
+        return True
+
+    def check_values(self, inputs: Sequence[Any], guards: Sequence[Any] | None = None) -> None:
+        """RuntimeError if a value outside of the function has changed since the call."""
+        current = list(inputs[:self.entry.argument_count])
+        guards = self.entry.guards if guards is None else guards
+        broken = first_broken([guard for guard in guards if guard.source != GuardSource.GRADIENT], current)
+        if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
+            name = "a tensor that its code names" if broken is None else repr(broken)
+            raise RuntimeError(f"compile(): {name} was changed between a call of {self.owner._name()} and its backward, which needs it")
+
+    def __call__(self, inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
+        """Return the gradients of the inputs that have one."""
+        if self.entry.replay.written or self.entry.gradients:
+            raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
+                               "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
+        self.check_values(inputs)
+        args, kwargs = map(as_floats, self.arguments())
+        results: list[Any] = []
+        now = positions_of(self.positions)
+        with as_in_a_call():
+            try:
+                go_back(self.positions)
+                take_apart(self.owner._function(*args, **kwargs), results)
+            finally:
+                go_back(now)
+            pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)
+                     if gradient is not None]
+            outputs, weights = zip(*pairs, strict=True)
+            return gradients_between(outputs, tuple(inputs[number] for number in self.entry.differentiable), weights, create_graph)

@@ -26,9 +26,9 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # short, or LAPACK's, and the engine is no slower.
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
-                                 "checking", "profiling"), SELDOM),
+                                 "checking", "profiling", "strided"), SELDOM),
                 **dict.fromkeys(("looped", "signature"), CALLS), "linked": [*CALLS, "-fno-tree-slp-vectorize"],
-                **dict.fromkeys(("matrices", "engine", "replay"), SHORT)}
+                **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

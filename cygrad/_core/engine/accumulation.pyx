@@ -50,12 +50,27 @@ cdef int add_in_place(TensorImpl total, TensorImpl grad) except -1:
     return 0
 
 
+cdef TensorImpl target_of_sum(PyObject* old, PyObject* grad):
+    """Return the memory for the sum of a buffer and a gradient, or None: new memory.
+
+    Its strides, and so the order of later sums, do not depend on other references: row-major if one of both is, else the buffer's.
+    """
+    cdef bint old_is_own = is_unique(old), grad_is_own = is_unique(grad)
+    cdef TensorImpl total = <TensorImpl>old, part = <TensorImpl>grad, like = part if part.flags & CONTIGUOUS else total
+    if has_layout_of(total, part):
+        return total if old_is_own else part if grad_is_own else None
+    if not is_dense(like):
+        return None
+    if grad_is_own if like is part else old_is_own:
+        return like
+    return empty_strided(like.dtype_nr, like.ndim, like.sizes, like.strides)
+
+
 cdef int collect(PyObject** reference, PyObject* grad) except -1:
     """Add a gradient to a buffer; takes over the reference to it."""
     cdef TensorImpl result, examples
     cdef Batch batch
     cdef PyObject* old = reference[0]
-    cdef PyObject* target
     if old is NULL:
         reference[0] = grad
         return 0
@@ -68,11 +83,7 @@ cdef int collect(PyObject** reference, PyObject* grad) except -1:
                 return 0
         if (not grad_mode()[0] and not special_tensors() and same_shape(<TensorImpl>old, <TensorImpl>grad)
                 and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
-            # The strides of the sum, and so the order of later sums, do not depend on other references.
-            target = old if is_unique(old) else grad if is_unique(grad) else NULL
-            if target is not NULL and not has_layout_of(<TensorImpl>old, <TensorImpl>grad):
-                target = NULL
-            result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>target if target is not NULL else None, True, True)
+            result = sum_of(<TensorImpl>old, <TensorImpl>grad, target_of_sum(old, grad), True, True)
         else:
             result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
         Py_INCREF(result)

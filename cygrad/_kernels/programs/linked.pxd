@@ -91,8 +91,9 @@ cdef inline int kind_of_sum(const ElementSum* sum) noexcept nogil:
 
 cdef int run_loop(void* arguments, char** data) noexcept nogil
 cdef int run_element_sum(void* arguments, char** data) noexcept nogil
-# Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. Where `work`, of
-# which each step takes its elements, is used up, the steps so far were run. `scratch` has room for the arguments of a step.
+# Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. Each takes 1 of
+# `work`, a loop its elements, a kernel ELEMENTS_PER_STEP besides; where it is used up, the steps so far were run. `scratch` has room for
+# the arguments of a step.
 cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
                            void* scratch, intptr_t* work) noexcept nogil
 # Run steps, however long they take; False: one has failed.

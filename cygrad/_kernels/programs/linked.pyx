@@ -50,55 +50,43 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
         each, sum, kind = <Loop*>step.content, <const ElementSum*>step.content, step.kind
         if kind == ADD:
             place_of(step, bases, 2)[0] = place_of(step, bases, 0)[0] + place_of(step, bases, 1)[0]
-            continue
         elif kind == SUBTRACT:
             place_of(step, bases, 2)[0] = place_of(step, bases, 0)[0] - place_of(step, bases, 1)[0]
-            continue
         elif kind == MULTIPLY:
             place_of(step, bases, 2)[0] = place_of(step, bases, 0)[0] * place_of(step, bases, 1)[0]
-            continue
         elif kind == NEGATE:
             place_of(step, bases, 1)[0] = -place_of(step, bases, 0)[0]
-            continue
         elif kind == ADD_NUMBER:
             place_of(step, bases, 1)[0] = place_of(step, bases, 0)[0] + (<const double*>&each.number)[0]
-            continue
         elif kind == SUBTRACT_NUMBER:
             place_of(step, bases, 1)[0] = place_of(step, bases, 0)[0] - (<const double*>&each.number)[0]
-            continue
         elif kind == SUBTRACT_FROM_NUMBER:
             place_of(step, bases, 1)[0] = (<const double*>&each.number)[0] - place_of(step, bases, 0)[0]
-            continue
         elif kind == MULTIPLY_BY_NUMBER:
             place_of(step, bases, 1)[0] = place_of(step, bases, 0)[0] * (<const double*>&each.number)[0]
-            continue
         elif kind == MOVE:
             (<int64_t*>place_of(step, bases, 1))[0] = (<const int64_t*>place_of(step, bases, 0))[0]
-            continue
         elif kind == MEMBER:
-            continue
+            pass
         elif kind == PYTHON:
             return k
         elif kind == LOOP:
-            data[0], data[1] = bases[step.bases[0]] + step.offsets[0], bases[step.bases[1]] + step.offsets[1]
-            data[2] = bases[step.bases[2]] + step.offsets[2]
+            for j in range(3):      # some, where there are fewer
+                data[j] = <char*>place_of(step, bases, j)
             put_number(each, data)
             each.loop(data, each.strides, each.n, each.params)
             left -= each.n
         elif kind == SUM_LOOP:
             for j in range(step.count):
-                data[j] = bases[step.bases[j]] + step.offsets[j]
+                data[j] = <char*>place_of(step, bases, j)
             each.loop(data, each.strides, each.n, each.params)
             left -= each.n
         elif kind >= CARRIED_SUM:
             cg_run_sum(kind - CARRIED_SUM, sum.numbers, step.bases, step.offsets, bases, sum.n, False)
-            continue
         elif kind >= SUM_OF_MORE:
             cg_run_sum(kind - SUM_OF_MORE, sum.numbers, step.bases, step.offsets, bases, sum.n, True)
-            continue
         elif kind >= SUM:
             cg_run_sum(kind, sum.numbers, step.bases, step.offsets, bases, 1, True)
-            continue
         else:
             kernel = <const Kernel*>step.content
             place = &addresses[kernel.first]
@@ -112,6 +100,7 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
             if outcome < 0 or kind == OUTCOME and outcome != kernel.outcome:
                 return k
             left -= ELEMENTS_PER_STEP
+        left -= 1
         if left <= 0:
             work[0] = left
             return k + 1

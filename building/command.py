@@ -23,7 +23,7 @@ from building.units import Unit, build_units
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # Rooms and modules whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are
-# short, or LAPACK's, and the engine is no slower.
+# short, or LAPACK's, and the engine is no slower. The executor's addresses would become vectors, and then numbers again.
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
                                  "checking", "profiling", "strided"), SELDOM),

@@ -26,15 +26,27 @@ cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset):
     return layout
 
 
+cdef inline intptr_t size_in(Layout layout, int d) noexcept:
+    return layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]
+
+
+cdef inline intptr_t stride_in(Layout layout, int d) noexcept:
+    return layout.dims[8 + d] if layout.ndim <= 8 else layout.many_strides[d]
+
+
+cdef void copy_geometry(Layout layout, intptr_t* sizes, intptr_t* strides) noexcept:
+    cdef int d
+    for d in range(layout.ndim):
+        sizes[d], strides[d] = size_in(layout, d), stride_in(layout, d)
+
+
 cdef TensorImpl tensor_in(Layout layout, Storage storage, intptr_t start):
     """Return a tensor of a layout whose base begins at a byte of a storage."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef int d
     if layout.ndim <= 8:
         return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, layout.dims, &layout.dims[8])
-    for d in range(layout.ndim):
-        sizes[d], strides[d] = layout.many_sizes[d], layout.many_strides[d]
+    copy_geometry(layout, sizes, strides)
     return new_tensor(storage, start + layout.offset, layout.dtype, layout.ndim, sizes, strides)
 
 
@@ -42,10 +54,7 @@ cdef TensorImpl empty_in(Layout layout):
     """Return a tensor of a layout in new memory."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef int d
-    for d in range(layout.ndim):
-        sizes[d] = layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]
-        strides[d] = layout.dims[8 + d] if layout.ndim <= 8 else layout.many_strides[d]
+    copy_geometry(layout, sizes, strides)
     return empty_strided(layout.dtype, layout.ndim, sizes, strides)
 
 
@@ -55,7 +64,7 @@ cdef bint suits(Layout layout, TensorImpl tensor) noexcept:
     if tensor.dtype_nr != layout.dtype or tensor.ndim != layout.ndim:
         return False
     for d in range(tensor.ndim):
-        if tensor.sizes[d] != (layout.dims[d] if layout.ndim <= 8 else layout.many_sizes[d]):
+        if tensor.sizes[d] != size_in(layout, d):
             return False
     return True
 
@@ -64,7 +73,7 @@ cdef bint has_strides_of(Layout layout, TensorImpl tensor) noexcept:
     """Return True if a tensor of the same sizes lies in memory as a layout does."""
     cdef int d
     for d in range(tensor.ndim if tensor.count else 0):
-        if tensor.sizes[d] != 1 and tensor.strides[d] != (layout.dims[8 + d] if layout.ndim <= 8 else layout.many_strides[d]):
+        if tensor.sizes[d] != 1 and tensor.strides[d] != stride_in(layout, d):
             return False
     return True
 

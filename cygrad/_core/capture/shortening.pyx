@@ -262,10 +262,10 @@ cdef class Shortening:
         """Note that a step reads or writes a slot that was set to zeros."""
         cdef Note* note = &self.notes.notes[k]
         cdef const Place* place = &note.places[j]
+        cdef bint is_written = usage.first <= place.first and place.end <= usage.end
+        cdef bint is_apart = place.end <= usage.first or usage.end <= place.first
         if not note.written >> j & 1:
-            if place.first < usage.first or place.end > usage.end:
-                if place.first < usage.end and place.end > usage.first or not self.drop_term(k, <int>k * MAX_TENSORS + j):
-                    usage.needs_zeros = True
+            usage.needs_zeros |= not is_written and not (is_apart and self.drop_term(k, <int>k * MAX_TENSORS + j))
         elif not is_small_loop(note) and note.run is not run_move:
             keep_zeros(usage)       # not every byte between may be written
         elif usage.first == usage.end:

@@ -2,7 +2,7 @@
 
     carried[3] * (carried[2] * (start + factors[0] * x0 + factors[1] * x1) + factors[2] * x2) + factors[3] * x3
 
-Of one double, an `x` may be the product of two operands.
+Of a few doubles, an `x` may be the product of two operands.
 
 There are no tensors here. All code is `noexcept nogil`.
 """
@@ -29,7 +29,7 @@ cdef void add_term(Sum* sum, int operand, double factor) noexcept nogil
 # `products`: a product of operands is a sum of one term.
 cdef bint read_formula(const cg_kernel* kernel, int dtype, const int* operands, int number_at, const void* number, const void* params,
                        bint products, Sum* sum) noexcept nogil
-# Leave out a term that is 0; False, and nothing has changed, where it is the only one. For sums of a formula.
+# Leave out a term that is 0; False, and nothing has changed, where it is the only one or its factor is not finite. For sums of a formula.
 cdef bint drop_zero(Sum* sum, int term) noexcept nogil
 # Multiply a factor by the one of a sum of one term; False, and nothing has changed, where that is no such sum or the bits would differ.
 cdef bint multiply_by(double* factor, const Sum* sum) noexcept nogil

@@ -100,6 +100,7 @@ cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* s
 cdef inline int add_block(Program* program, int dtype) noexcept nogil:
     return add_array(program, NULL, dtype)
 
+# The operand that a driver gets in place of a slot.
 cdef void describe_slot(const Program* program, const Slot* slot, Operand* operand) noexcept nogil
 
 cdef inline int output_of(const Step* step) noexcept nogil:

@@ -210,7 +210,7 @@ def test_a_second_backward_of_a_function_that_saves_nothing(name):
         same(x.grad, first * 2)
 
 
-class Attribute(Function):
+class Doubled(Function):
     @staticmethod
     def forward(ctx, x):
         return x * 2
@@ -255,7 +255,7 @@ def test_a_second_backward_of_freed_values_is_an_error(name):
 def test_values_of_other_results_are_not_freed():
     def function(x):
         middle = x.exp()
-        return x.sin(), middle * 2, middle * 3, Attribute.apply(x)
+        return x.sin(), middle * 2, middle * 3, Doubled.apply(x)
 
     compiled = captured(function)
     outcomes = []

@@ -1,11 +1,12 @@
 """Helpers for the tests of deferred results."""
 
 import contextlib
+import itertools
 
 import numpy as np
 
 import cygrad as cg
-from cygrad._testing import defer_from
+from cygrad._testing import defer_from, fail_alloc
 
 SIZE = 5003         # no whole number of blocks, nor of vectors, nor of a reduction's blocks
 
@@ -27,3 +28,15 @@ def arrays(count, dtype="float64", size=SIZE):
 
 def leaves(count, dtype="float64", size=SIZE):
     return [cg.tensor(array, requires_grad=True) for array in arrays(count, dtype, size)]
+
+
+def results_with_failing_allocations(function):
+    """Yield a function's results while its first allocation fails, its second one, and so on, or None where it raises; last, while none
+    fails."""
+    for n in itertools.count(1):
+        results = None
+        with fail_alloc(n) as failure, contextlib.suppress(MemoryError):
+            results = function()
+        yield results
+        if not failure.fired:
+            return

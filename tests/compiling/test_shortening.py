@@ -147,14 +147,15 @@ SPECIAL = [0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 5e-324]
 
 @pytest.mark.cases("terms", [1, 2, 3, 4])
 @pytest.mark.cases("factor", [1.0, -1.0, 0.3])
-def test_sums_of_products(terms, factor):
+@pytest.mark.cases("scale", [1.0, -1.0, 0.7])
+def test_sums_of_products(terms, factor, scale):
     for products in itertools.product((False, True), repeat=terms):
         def function(*inputs, products=products):
             inputs, total = iter(inputs), None
             for is_product in products:
                 term = next(inputs) * next(inputs) if is_product else next(inputs) * factor
                 total = term if total is None else total - term if factor < 0 else total + term
-            return total
+            return total if scale == 1 else -total if scale == -1 else total * scale
 
         count = terms + sum(products)
         compiled = cg.compile(function, fullgraph=True)
@@ -167,6 +168,14 @@ def test_sums_of_products(terms, factor):
                     assert same_bits(compiled(*inputs).numpy(), function(*inputs).numpy()), (products, values)
         if count <= 5 and factor != 0.3:
             assert int(compiled.explain(*inputs).split(maxsplit=1)[0]) == 1
+
+
+def test_a_multiple_that_several_sums_read_is_no_step():
+    x, y, z = tensors(0, "float64", 1)
+    assert steps_of(lambda x, y, z: [(t := 0.3 * x) + y, t - z, y - t], x, y, z) == 3
+    assert steps_of(lambda x, y, z: [(t := 0.3 * x) + y, t - z, t.sin()], x, y, z) == 4, "the sine needs it"
+    assert steps_of(lambda x, y, z: [(t := 0.3 * x) + y, t - z, t], x, y, z) == 3, "it is a result"
+    compare(lambda x, y, z: [(t := 0.3 * x) + y, t - x.add_(z), y - t, x + 2 * t], "float64", 1, 0)
 
 
 def test_zeros_that_are_written_over_are_no_step():

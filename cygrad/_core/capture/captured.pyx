@@ -15,8 +15,8 @@ from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (KERNEL, MEMBER, MOVE, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, ElementSum, Loop, kind_of_loop,
-                                              kind_of_sum, run_element_sum, run_loop)
+from cygrad._kernels.programs.linked cimport (ELEMENT_KINDS, KERNEL, MEMBER, MOVE, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, ElementSum,
+                                              Loop, kind_of_loop, kind_of_sum, run_element_sum, run_loop)
 
 cdef enum:
     LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
@@ -417,7 +417,7 @@ cdef class Captured:
         if note.steady:
             share_arguments(note, shared)
         if note.run is run_loop and self.link_places(note, step, kind_of_loop(<const Loop*>note.arguments), bases):
-            step.content = note.arguments
+            step.content = &(<Loop*>note.arguments).number if step.kind < ELEMENT_KINDS else note.arguments
             return 0
         if note.run is run_element_sum and self.link_places(note, step, kind_of_sum(<const ElementSum*>note.arguments), bases):
             step.content = note.arguments

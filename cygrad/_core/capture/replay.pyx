@@ -161,17 +161,16 @@ cdef class Replay(Captured):
     cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1:
         """Run steps that are kernels, and look for signals between some of them."""
         cdef Py_ssize_t k = first
-        cdef intptr_t work
+        cdef intptr_t work = STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP
         if profiling_threads and is_profiling():
             return self.run_observed(first, end, pointers, scratch)
         while k < end:
-            work = STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP
             if released:
                 with nogil:
-                    k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, &work)
+                    k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, work)
             else:
-                k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, &work)
-            if k < end and work > 0:
+                k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, work)
+            if k < 0:
                 raise GaveUp()
             if k <= part.interruptible:
                 PyErr_CheckSignals()

@@ -115,6 +115,10 @@ cdef int list_operands(const Sum* sum, int* operands) noexcept:
     return count
 
 
+cdef inline bint is_multiple(const Sum* sum) noexcept:
+    return sum.terms == 1 and sum.seconds[0] == NONE
+
+
 cdef void write_loop(Loop* each, const Sum* sum) noexcept:
     cdef int t
     for t in range(sum.terms):
@@ -381,24 +385,33 @@ cdef class Shortening:
         return False
 
     cdef bint take_up(self, Py_ssize_t k, Note* note, int operand) except -1:
-        """Put the sum that computes an operand, which nothing else reads, in its place; False where it may not be."""
+        """Put the sum that computes an operand in its place, if nothing else reads it or it is a multiple; False where it may not be."""
         cdef const Place* place = self.place_of(operand)
         cdef int slot = place.slot
         cdef Py_ssize_t writer = self.slots[slot].writer
         cdef Note* before
         cdef const Loop* each = <const Loop*>note.arguments
         cdef const Loop* inner
+        cdef Sum* source
         cdef Sum joined = self.steps[k].sum
-        if not self.is_inner(k, slot) or not self.steps[writer].sum.terms:
+        if not self.is_made_for_steps(k, slot) or not self.steps[writer].sum.terms:
+            return False
+        source = &self.steps[writer].sum
+        if self.slots[slot].touches != 2 and not is_multiple(source):
             return False
         before = &self.notes.notes[writer]
         inner = <const Loop*>before.arguments
         if inner.n != each.n or inner.dtype != each.dtype or not is_same_place(output_of(before), place):
             return False
-        if not put_in(&joined, operand, &self.steps[writer].sum) or not self.are_as_read(&joined, output_of(note)):
+        if (not put_in(&joined, operand, source) or not self.are_as_read(&joined, output_of(note))
+                or joined.scale != 1 and not self.steps[k].by_elements):
             return False
         self.steps[k].sum, self.steps[k].joined = joined, True
-        self.steps[writer].sum.terms, self.steps[writer].removed = 0, True
+        self.slots[slot].touches -= 1
+        if self.slots[slot].touches == 1:
+            source.terms, self.steps[writer].removed = 0, True
+        else:
+            self.slots[self.place_of(source.operands[0]).slot].touches += 1
         note.name = self.joined_name(before.name, note.name)
         return True
 
@@ -443,7 +456,11 @@ cdef class Shortening:
 
     cdef bint is_inner(self, Py_ssize_t k, int slot) noexcept:
         """Return True if a step of the same part has made the value of a slot, for a step alone."""
-        return (self.slots[slot].writer >= (self.split if k >= self.split else 0) and self.slots[slot].touches == 2
+        return self.slots[slot].touches == 2 and self.is_made_for_steps(k, slot)
+
+    cdef bint is_made_for_steps(self, Py_ssize_t k, int slot) noexcept:
+        """Return True if a step of the same part has made the value of a slot, which is no result."""
+        return (self.slots[slot].writer >= (self.split if k >= self.split else 0)
                 and not self.slots[slot].result and self.notes.slots[slot].origin == FRESH)
 
     cdef const char* joined_name(self, const char* first, const char* second) except NULL:

@@ -16,7 +16,7 @@ cdef const cg_kernel* loop_of_sum(int terms) noexcept nogil:
 
 
 cdef void begin_sum(Sum* sum) noexcept nogil:
-    sum.terms, sum.start = 0, -0.0
+    sum.terms, sum.start, sum.scale = 0, -0.0, 1
 
 
 cdef void add_term(Sum* sum, int operand, double factor) noexcept nogil:
@@ -63,6 +63,14 @@ cdef inline bint is_unit(double factor) noexcept nogil:
     return factor == 1 or factor == -1
 
 
+cdef inline bint multiply(double* factor, double other) noexcept nogil:
+    """Multiply a factor by another one, where one product has the bits of two."""
+    if not is_unit(factor[0]) and not is_unit(other):
+        return False
+    factor[0] *= other
+    return True
+
+
 cdef inline void copy_term(Sum* sum, int term, const Sum* source, int k) noexcept nogil:
     sum.operands[term], sum.seconds[term], sum.factors[term] = source.operands[k], source.seconds[k], source.factors[k]
     sum.carried[term] = source.carried[k]
@@ -89,10 +97,7 @@ cdef bint is_carried_whole(const Sum* sum) noexcept nogil:
 
 
 cdef bint multiply_by(double* factor, const Sum* sum) noexcept nogil:
-    if sum.terms != 1 or not signbit(sum.start) or not is_unit(factor[0]) and not is_unit(sum.factors[0]):
-        return False
-    factor[0] *= sum.factors[0]
-    return True
+    return sum.terms == 1 and signbit(sum.start) and sum.scale == 1 and multiply(factor, sum.factors[0])
 
 
 cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
@@ -112,10 +117,16 @@ cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
             outer.operands[place], outer.seconds[place] = inner.operands[0], inner.seconds[0]
             return True
         return False
+    if outer.terms == 1 and signbit(outer.start):
+        if outer.scale != 1 or not multiply(&joined.scale, factor):
+            return False
+        outer[0] = joined
+        return True
     if inner.terms + outer.terms - 1 > MAX_TERMS or place and (place > 1 or outer.terms > 2):
         return False
-    if factor != 1 and (inner.terms == 1 or outer.terms == 1):
-        return False        # the negative of a sum is -0 where the sum is 0
+    if not multiply(&factor, inner.scale) or factor != 1 and inner.terms == 1:
+        return False
+    joined.scale = outer.scale
     if not signbit(outer.start):
         if factor != 1 or not is_carried_whole(inner):
             return False
@@ -140,7 +151,8 @@ cdef void write_numbers(const Sum* sum, int dtype, void* numbers) noexcept nogil
             count += 1
         values[count] = sum.factors[k]
         count += 1
-    for k in range(count):
+    values[count] = sum.scale
+    for k in range(count + 1):
         if dtype == CG_FLOAT32:
             (<float*>numbers)[k] = <float>values[k]
         else:
@@ -152,7 +164,7 @@ cdef bint write_factors(const Sum* sum, double* numbers) noexcept nogil:
     for k in range(sum.terms):
         if sum.seconds[k] != NONE and sum.factors[k] != 1:
             return False
-    if not is_carried_whole(sum):
+    if not is_carried_whole(sum) or sum.scale != 1:
         return False
     numbers[0] = sum.start
     for k in range(sum.terms):

@@ -272,8 +272,10 @@ cdef bint feeds_step(const Pass* part, int number, int k) noexcept nogil:
 
 
 cdef bint takes_terms(const Program* program, const Sum* sum, int output) noexcept nogil:
-    """Return True if the loop of a sum takes the operands: of two terms, one may have one number for each row."""
+    """Return True if there is a loop of a sum, which takes the operands: of two terms, one may have one number for each row."""
     cdef int k
+    if sum.scale != 1:
+        return False
     for k in range(sum.terms if sum.terms > 2 else 0):
         if program.slots[sum.operands[k]].reduced != program.slots[output].reduced:
             return False

@@ -8,26 +8,42 @@ from cygrad._kernels.drivers.elementwise cimport cg_kernel, cg_loop, cg_number
 from cygrad._kernels.drivers.sums cimport MAX_TERMS, SumNumbers
 from cygrad._kernels.programs.kernel cimport kernel_function
 
+cdef extern from "programs/element_steps.h" nogil:
+    enum:
+        MAX_PLACES "CG_MAX_PLACES"      # of a loop
+        # In place of the loop of a few doubles: a call of it takes longer than the operation.
+        ADD "CG_ADD"
+        SUBTRACT "CG_SUBTRACT"
+        MULTIPLY "CG_MULTIPLY"
+        NEGATE "CG_NEGATE"
+        ADD_NUMBER "CG_ADD_NUMBER"
+        SUBTRACT_NUMBER "CG_SUBTRACT_NUMBER"
+        SUBTRACT_FROM_NUMBER "CG_SUBTRACT_FROM_NUMBER"
+        MULTIPLY_BY_NUMBER "CG_MULTIPLY_BY_NUMBER"
+        MOVE "CG_MOVE"                  # of 8 bytes
+        SUM_OF_MORE "CG_SUM_OF_MORE"
+        CARRIED_SUM "CG_CARRIED_SUM"
+        ELEMENT_KINDS "CG_ELEMENT_KINDS"
+    ctypedef struct LinkedStep "cg_linked_step":
+        void* content       # a number, a sum or a Loop, which many steps may share; a Kernel; or nothing
+        int offsets[MAX_PLACES]     # of the operands of a loop
+        unsigned short bases[MAX_PLACES]
+        unsigned char kind, count
+    ctypedef struct ElementSum "cg_element_sum":    # a sum of multiples of a few doubles, one by one
+        double numbers[2 * MAX_TERMS]
+        int n
+        unsigned char form      # 16 times the terms, and a bit for each term that is a product of two operands
+        bint plain              # no sum and no product is multiplied
+    # Run a step of a kind below ELEMENT_KINDS.
+    void cg_run_element_step(const LinkedStep* step, char** bases)
+
 cdef enum LinkedKind:
-    LOOP            # one loop over at most two dense operands
+    LOOP = ELEMENT_KINDS    # one loop over at most two dense operands
     SUM_LOOP        # of more
-    # In place of the loop of one double: a call of it takes longer than the operation.
-    ADD
-    SUBTRACT
-    MULTIPLY
-    NEGATE
-    ADD_NUMBER
-    SUBTRACT_NUMBER
-    SUBTRACT_FROM_NUMBER
-    MULTIPLY_BY_NUMBER
-    MOVE            # of 8 bytes
     KERNEL
     OUTCOME         # a kernel whose result must be the one that was noted
     PYTHON          # no kernel: the caller runs it
     MEMBER          # of a group, which the first of them runs
-    SUM = 16        # of one double: this and greater numbers are its form
-    SUM_OF_MORE = 80        # so much greater: of a few doubles, one by one
-    CARRIED_SUM = 160       # so much greater: of one or more, not plain
 
 cdef enum:
     STEPS_BETWEEN_SIGNALS = 64
@@ -45,20 +61,6 @@ cdef struct Loop:
     cg_number number
     SumNumbers params           # of a row, or the numbers of a sum
 
-cdef extern from "programs/element_sums.h" nogil:
-    enum:
-        MAX_PLACES "CG_MAX_PLACES"      # of a loop
-    # Compute a sum of a form, of operands at places: numbers of bases, and offsets. `plain`: the numbers are the start and the factors, of
-    # products 1.
-    void cg_run_sum(int form, const double* numbers, const unsigned short* places, const int* offsets, char** bases, int n, bint plain)
-
-# A sum of multiples of a few doubles, one by one.
-cdef struct ElementSum:
-    double numbers[2 * MAX_TERMS - 1]
-    int n
-    unsigned char form      # 16 times the terms, and a bit for each term that is a product of two operands
-    bint plain              # nothing is carried by a factor, nor is a product multiplied by one
-
 cdef struct Address:
     int base
     intptr_t offset         # bytes
@@ -69,12 +71,6 @@ cdef struct Kernel:
     size_t argument_bytes   # 0: the kernel does not change them
     int first, count        # its addresses
     int outcome
-
-cdef struct LinkedStep:     # 48 bytes, so that long programs stay in the caches
-    void* content           # a Loop or a sum, which many steps may share, a Kernel, or nothing
-    int offsets[MAX_PLACES]     # of the operands of a loop
-    unsigned short bases[MAX_PLACES]
-    unsigned char kind, count
 
 cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:
     """Put a number in its place among the operands."""
@@ -91,11 +87,11 @@ cdef inline int kind_of_sum(const ElementSum* sum) noexcept nogil:
 
 cdef int run_loop(void* arguments, char** data) noexcept nogil
 cdef int run_element_sum(void* arguments, char** data) noexcept nogil
-# Run steps from `first` on, and return the number of the first one that was not run, or failed: `last` if there is none. Each takes 1 of
-# `work`, a loop its elements, a kernel ELEMENTS_PER_STEP besides; where it is used up, the steps so far were run. `scratch` has room for
-# the arguments of a step.
+# Run steps from `first` on, and return the number of the first one that was not run: `last`, or an earlier one where `work` is used up.
+# Each takes 1 of it, a loop its elements, a kernel ELEMENTS_PER_STEP besides. -1: one has failed. `scratch` has room for the arguments of
+# a step.
 cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
-                           void* scratch, intptr_t* work) noexcept nogil
+                           void* scratch, intptr_t work) noexcept nogil
 # Run steps, however long they take; False: one has failed.
 cdef bint run_all_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
                          void* scratch) noexcept nogil

@@ -34,6 +34,7 @@ cdef struct Usage:
     int readers         # of this value
     bint is_box         # the last of them adds boxes
     int touches         # by operands of steps
+    int terms           # touches as a term of a sum
     Py_ssize_t writer   # the last step so far that has written it; NONE
     Py_ssize_t toucher  # the last one that has read or written it
     bint in_pieces      # single elements were written last
@@ -360,6 +361,9 @@ cdef class Shortening:
                     self.slots[<int>number].touches += 1
             for j in range(note.count):
                 self.slots[note.places[j].slot].touches += 1
+            for j in range(self.steps[k].sum.terms):
+                if self.steps[k].sum.seconds[j] == NONE:
+                    self.slots[self.place_of(self.steps[k].sum.operands[j]).slot].terms += 1
         return 0
 
     cdef void read(self, Py_ssize_t k, const Note* note) noexcept:
@@ -385,7 +389,8 @@ cdef class Shortening:
         return False
 
     cdef bint take_up(self, Py_ssize_t k, Note* note, int operand) except -1:
-        """Put the sum that computes an operand in its place, if nothing else reads it or it is a multiple; False where it may not be."""
+        """Put the sum that computes an operand in its place, if nothing else reads it or it is a multiple that sums alone read; False where
+        it may not be."""
         cdef const Place* place = self.place_of(operand)
         cdef int slot = place.slot
         cdef Py_ssize_t writer = self.slots[slot].writer
@@ -397,7 +402,7 @@ cdef class Shortening:
         if not self.is_made_for_steps(k, slot) or not self.steps[writer].sum.terms:
             return False
         source = &self.steps[writer].sum
-        if self.slots[slot].touches != 2 and not is_multiple(source):
+        if self.slots[slot].touches != 2 and (self.slots[slot].touches > self.slots[slot].terms + 1 or not is_multiple(source)):
             return False
         before = &self.notes.notes[writer]
         inner = <const Loop*>before.arguments
@@ -408,10 +413,12 @@ cdef class Shortening:
             return False
         self.steps[k].sum, self.steps[k].joined = joined, True
         self.slots[slot].touches -= 1
+        self.slots[slot].terms -= 1
         if self.slots[slot].touches == 1:
             source.terms, self.steps[writer].removed = 0, True
         else:
             self.slots[self.place_of(source.operands[0]).slot].touches += 1
+            self.slots[self.place_of(source.operands[0]).slot].terms += 1
         note.name = self.joined_name(before.name, note.name)
         return True
 

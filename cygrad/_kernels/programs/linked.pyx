@@ -37,21 +37,26 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
     cdef Loop* each
     cdef void* arguments
     cdef char* data[MAX_SLOTS]      # of a group as well as of a launch
-    cdef Py_ssize_t k = first, stop = min(last, first + work)
+    cdef Py_ssize_t k = first, limit = first + work     # of small steps alone
     cdef int j, kind, outcome
-    while k < stop:
+    while k < last and k < limit:
         step = &steps[k]
         k += 1
         each, kind = <Loop*>step.content, step.kind
         if kind < ELEMENT_KINDS:
             cg_run_element_step(step, bases)
             continue
-        if kind == LOOP or kind == SUM_LOOP:
-            for j in range(3 if kind == LOOP else step.count):      # some, where a loop has fewer
+        if kind == LOOP:
+            for j in range(3):      # some, where a loop has fewer
                 data[j] = bases[step.bases[j]] + step.offsets[j]
             put_number(each, data)
             each.loop(data, each.strides, each.n, each.params)
-            work -= each.n
+            limit -= each.n
+        elif kind == SUM_LOOP:
+            for j in range(step.count):
+                data[j] = bases[step.bases[j]] + step.offsets[j]
+            each.loop(data, each.strides, each.n, each.params)
+            limit -= each.n
         elif kind == PYTHON:
             return -1
         elif kind != MEMBER:
@@ -66,8 +71,7 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
             outcome = kernel.run(arguments, data)
             if outcome < 0 or kind == OUTCOME and outcome != kernel.outcome:
                 return -1
-            work -= ELEMENTS_PER_STEP
-        stop = min(last, first + work)
+            limit -= ELEMENTS_PER_STEP
     return k
 
 

@@ -68,9 +68,10 @@ cdef class Captured:
     cdef int place_rest(self, list bases, list first, list last, list used) except -1
     cdef int make_groups(self, list used, list first, list last, list bases) except -1
     cdef int link(self, list bases) except -1
-    cdef int link_note(self, Py_ssize_t k, dict shared, list bases) except -1
-    cdef void begin_kernel(self, Py_ssize_t k, kernel_function run, void* arguments, size_t argument_bytes) noexcept
-    cdef int add_address(self, Py_ssize_t k, int slot, intptr_t offset, list bases) except -1
+    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, list bases) except -1
+    cdef int link_kernel(self, LinkedStep* step, kernel_function run, void* arguments, size_t argument_bytes, int outcome,
+                         dict known) except -1
+    cdef int link_addresses(self, LinkedStep* step, list places, list bases) except -1
     cdef int run_over_end(self, const Note* note) except -1
     cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1
     cdef int lay_out(self, Call call, list bases) except -1

@@ -15,8 +15,9 @@ from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (ELEMENT_KINDS, KERNEL, MEMBER, MOVE, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS, ElementSum,
-                                              Loop, kind_of_loop, kind_of_sum, run_element_sum, run_loop)
+from cygrad._kernels.programs.linked cimport (ELEMENT_KINDS, FAR, KERNEL, MAX_PLACES, MEMBER, MOVE, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS,
+                                              Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop, kind_of_sum, run_element_sum,
+                                              run_loop)
 
 cdef enum:
     LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
@@ -370,10 +371,10 @@ cdef class Captured:
         return 0
 
     cdef int link(self, list bases) except -1:
-        """Make the steps: loops with their operands, the others with addresses apart."""
+        """Make the steps."""
         cdef StepGroup group
         cdef Py_ssize_t k, count = 0
-        cdef dict shared = {}       # arguments: equal ones are one
+        cdef dict arguments = {}, kernels = {}      # equal ones are one
         for k in range(self.notes.count):
             count += self.notes.notes[k].count
         self.steps = <LinkedStep*>calloc(max(self.notes.count, 1), sizeof(LinkedStep))
@@ -384,38 +385,38 @@ cdef class Captured:
         for group in self.groups:
             for k in range(group.first + 1, group.end):
                 self.steps[k].kind = MEMBER
-            self.begin_kernel(group.first, run_group, &group.group, 0)
-            for number, offset in group.places:
-                self.add_address(group.first, number, offset, bases)
+            self.steps[group.first].kind = KERNEL
+            self.link_kernel(&self.steps[group.first], run_group, &group.group, 0, 0, kernels)
+            self.link_addresses(&self.steps[group.first], group.places, bases)
         for k in range(self.notes.count):
             if self.steps[k].content is NULL and self.steps[k].kind != MEMBER:
-                self.link_note(k, shared, bases)
+                self.link_note(&self.notes.notes[k], &self.steps[k], arguments, kernels, bases)
         for call in self.calls:
             self.lay_out(call, bases)
         return 0
 
-    cdef void begin_kernel(self, Py_ssize_t k, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
-        cdef Kernel* kernel = &self.kernels[k]
-        kernel.run, kernel.arguments, kernel.argument_bytes = run, arguments, argument_bytes
-        kernel.first, kernel.count = self.address_count, 0
-        self.steps[k].kind, self.steps[k].content = KERNEL, kernel
+    cdef int link_kernel(self, LinkedStep* step, kernel_function run, void* arguments, size_t argument_bytes, int outcome,
+                         dict known) except -1:
+        cdef Kernel* kernel = &self.kernels[<int>known.setdefault((<size_t>run, <size_t>arguments, outcome), len(known))]
+        kernel.run, kernel.arguments, kernel.argument_bytes, kernel.outcome = run, arguments, argument_bytes, outcome
+        step.content = kernel
         self.scratch_bytes = max(self.scratch_bytes, argument_bytes)
-
-    cdef int add_address(self, Py_ssize_t k, int slot, intptr_t offset, list bases) except -1:
-        cdef Address* address = &self.addresses[self.address_count]
-        address.base, address.offset = bases[slot][0], offset + <intptr_t>bases[slot][1]
-        self.kernels[k].count += 1
-        self.address_count += 1
         return 0
 
-    cdef int link_note(self, Py_ssize_t k, dict shared, list bases) except -1:
-        cdef Note* note = &self.notes.notes[k]
-        cdef LinkedStep* step = &self.steps[k]
+    cdef int link_addresses(self, LinkedStep* step, list places, list bases) except -1:
+        """Link a step whose places do not fit into it."""
+        step.count, step.offsets[0], step.offsets[1] = FAR, self.address_count, <int>len(places)
+        for slot, offset in places:
+            self.addresses[self.address_count] = Address(bases[slot][0], offset + bases[slot][1])
+            self.address_count += 1
+        return 0
+
+    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, list bases) except -1:
         cdef int j
         if note.run is run_loop:
             self.run_over_end(note)
         if note.steady:
-            share_arguments(note, shared)
+            share_arguments(note, arguments)
         if note.run is run_loop and self.link_places(note, step, kind_of_loop(<const Loop*>note.arguments), bases):
             step.content = &(<Loop*>note.arguments).number if step.kind < ELEMENT_KINDS else note.arguments
             return 0
@@ -424,11 +425,10 @@ cdef class Captured:
             return 0
         if note.run is run_move and move_bytes(note.arguments) == sizeof(double) and self.link_places(note, step, MOVE, bases):
             return 0
-        self.begin_kernel(k, note.run, note.arguments, 0 if note.steady else note.argument_bytes)
-        self.kernels[k].outcome = note.outcome
         step.kind = PYTHON if note.kind == CALL else OUTCOME if note.kind == DECISION else KERNEL
-        for j in range(note.count):
-            self.add_address(k, note.places[j].slot, note.places[j].offset, bases)
+        self.link_kernel(step, note.run, note.arguments, 0 if note.steady else note.argument_bytes, note.outcome, kernels)
+        if not self.link_places(note, step, step.kind, bases):
+            self.link_addresses(step, [(note.places[j].slot, note.places[j].offset) for j in range(note.count)], bases)
         return 0
 
     cdef int run_over_end(self, const Note* note) except -1:
@@ -449,6 +449,8 @@ cdef class Captured:
         """Link a step whose places are its own; False where they do not fit into it."""
         cdef intptr_t offset
         cdef int j, base
+        if note.count > MAX_PLACES:
+            return False
         for j in range(note.count):
             base = bases[note.places[j].slot][0]
             offset = note.places[j].offset + <intptr_t>bases[note.places[j].slot][1]

@@ -31,7 +31,7 @@ enum {
 };
 
 typedef struct {            /* 48 bytes, so that long programs stay in the caches */
-    void* content;          /* a number, a sum or a loop, which many steps may share; a kernel; or nothing */
+    void* content;          /* a number, a sum, a loop or a kernel, which many steps may share; or nothing */
     int offsets[CG_MAX_PLACES];     /* of the operands */
     unsigned short bases[CG_MAX_PLACES];
     unsigned char kind, count;

@@ -25,10 +25,10 @@ cdef extern from "programs/element_steps.h" nogil:
         CARRIED_SUM "CG_CARRIED_SUM"
         ELEMENT_KINDS "CG_ELEMENT_KINDS"
     ctypedef struct LinkedStep "cg_linked_step":
-        void* content       # a number, a sum or a Loop, which many steps may share; a Kernel; or nothing
-        int offsets[MAX_PLACES]     # of the operands of a loop
+        void* content       # a number, a sum, a Loop or a Kernel, which many steps may share; or nothing
+        int offsets[MAX_PLACES]     # of the operands
         unsigned short bases[MAX_PLACES]
-        unsigned char kind, count
+        unsigned char kind, count   # FAR: operands of a kernel are addresses apart, offsets[1] of them from offsets[0] on
     ctypedef struct ElementSum "cg_element_sum":    # a sum of multiples of a few doubles, one by one
         double numbers[2 * MAX_TERMS]
         int n
@@ -46,6 +46,7 @@ cdef enum LinkedKind:
     MEMBER          # of a group, which the first of them runs
 
 cdef enum:
+    FAR = 0xff
     STEPS_BETWEEN_SIGNALS = 64
     ELEMENTS_PER_STEP = 1 << 11     # of loops that count as one of these
 
@@ -65,11 +66,10 @@ cdef struct Address:
     int base
     intptr_t offset         # bytes
 
-cdef struct Kernel:
+cdef struct Kernel:         # which many steps may share
     kernel_function run
     void* arguments
     size_t argument_bytes   # 0: the kernel does not change them
-    int first, count        # its addresses
     int outcome
 
 cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -78,6 +79,21 @@ class Capture:
             pass
         return value
 
+    def run_aside(self, args: Any, kwargs: Any) -> None:
+        """Make the program for arguments in the capture of another function: it has no steps of this call, and all changes are undone."""
+        hook = sys.getprofile()
+        sys.setprofile(None)
+        notes, observation = Notes(), Observation(self.owner._function, self.others)
+        try:
+            with Notes(), undone(notes):
+                self.versions = versions_of(self.tensors)
+                with observation, notes:
+                    value = self.owner._function(*args, **kwargs)
+                with contextlib.suppress(Uncapturable, MemoryError):
+                    self.entry = self.program(notes, observation, value)
+        finally:
+            sys.setprofile(hook)
+
     def changes_nothing(self, entry: Entry) -> bool:
         """Say whether the function has changed nothing outside of it, and has drawn no random numbers."""
         return not (entry.replay.written or entry.gradients or entry.generators or self.sends)
@@ -130,6 +146,7 @@ class Capture:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
             weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, inputs, [inputs[number] for number in differentiable], weights)
+        notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
         replay.guards = self.guards_back

@@ -10,11 +10,12 @@ from collections import Counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygrad._core.capture.compiled_node import in_profile, may_replay, replayed
+from cygrad._core.capture.compiled_node import in_profile, may_replay, replayed, sees_results_alone
 from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
+from cygrad._core.graph.notes import is_noting
 from cygrad.compiling.captures import Capture
 from cygrad.compiling.float_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
@@ -207,12 +208,23 @@ class Compiled:
         return False, broken
 
     def program(self, *args: Any) -> tuple[Entry, list[Any], Rerun] | None:
-        """Return the program for some arguments, its inputs, and a check of values outside; None if a call would not replay."""
+        """Return the program for some arguments, its inputs, and a check of values outside; None if a call would not replay.
+
+        In the capture of another function it is made here: calls in a capture run the function itself.
+        """
         tensors: list[Any] = []
+        others: list[Any] = []
+        if not sees_results_alone() or in_profile():
+            return None
         try:
-            entries = self._entries.get(signature_of(args, {}, tensors, []), ()) if may_replay() and not in_profile() else ()
+            key = signature_of(args, {}, tensors, others)
+            entries = self._entries.get(key, ())
         except (Uncommon, TypeError):
             return None
+        if not entries and is_noting():
+            capture = Capture(self, key, tensors, others, args, {})
+            capture.run_aside(args, {})
+            entries = self._entries[key] = [capture.entry] if capture.entry is not None else []
         for entry in entries:
             inputs = tensors.copy()
             if first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory:

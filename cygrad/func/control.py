@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cygrad._core.graph.notes import is_noting
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad.checkpoint.loop import checkpoint_loop
@@ -19,6 +20,7 @@ from cygrad.operators.masking import where
 from cygrad.pytree import tree_flatten, tree_unflatten
 
 CAPTURED_FROM = 64      # steps from which a capture, which takes as long as some ten of them, pays
+LOOPED_FROM = 512       # in the capture of a function: programs have all steps of a shorter loop, whose backward runs each once, not twice
 FIRST_STEPS = 3         # from the third on all steps have a carry of one kind: one that a program has made
 
 
@@ -96,7 +98,7 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
     order = range(count - 1, -1, -1) if reverse else range(count)
     if not count:
         return carry, _nothing(step, carry, leaves, spec) if snapshots is None else None
-    if count < CAPTURED_FROM:
+    if count < (LOOPED_FROM if is_noting() else CAPTURED_FROM):
         return _steps(step, step, carry, at, order, snapshots)
     run = captured_quietly(step)
     if snapshots is not None and snapshots < 1:

@@ -135,10 +135,15 @@ def suspend_replays(int change):
     cg_suspensions_place()[0] += change
 
 
-def may_replay():
-    """Say whether only the results of calls, and kernels, are seen: there is no anomaly mode, hook, transform or capture in this thread."""
-    return not (cg_suspensions_place()[0] or is_noting() or anomaly_mode or cg_function_modes or hook_pairs and packs_by_default()
+def sees_results_alone():
+    """Say whether only the results of calls, and kernels, are seen: there is no anomaly mode, hook or transform in this thread."""
+    return not (cg_suspensions_place()[0] or anomaly_mode or cg_function_modes or hook_pairs and packs_by_default()
                 or innermost_level() is not None)
+
+
+def may_replay():
+    """Say whether a captured function may be replayed: its steps are not seen, or noted."""
+    return not is_noting() and sees_results_alone()
 
 
 def in_profile():

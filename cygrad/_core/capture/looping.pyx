@@ -4,6 +4,7 @@
 The loop keeps the carried values before every so many steps, a block. Its backward begins with the last block: it runs the steps of the
 block again, then, from the last one, the forward and the backward part of each.
 """
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
@@ -17,12 +18,14 @@ from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node, finish_node_type, init_node
+from cygrad._core.graph.notes cimport noted_attempt
 from cygrad._core.graph.saved cimport check_version
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
 from cygrad._core.graph.tracking cimport track_reachable
-from cygrad._core.memory.storage cimport Storage, new_storage, version_of
+from cygrad._core.memory.looks cimport note_look
+from cygrad._core.memory.storage cimport version_of
 from cygrad._core.operands.operands cimport copy_of, fits_loop
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS
 
 cdef enum:
     LEAST_ROOM = 4              # states: with less memory a block is run again for each of its steps
@@ -38,44 +41,27 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     states: how many states may be stored; a block of steps is run again for each one that is not. rerun: returns gradients by the
     function itself.
     """
-    check_operands(looped, inputs, count, row, row + (count - 1) * step)
-    cdef Frame frame = Frame(looped, inputs)
-    cdef bint is_recorded = grad_mode()[0] and len(looped.differentiable) > 0, tracked = False
-    cdef Py_ssize_t blocks = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
-    cdef Py_ssize_t every = (count + blocks - 1) // blocks
-    cdef Storage history = new_storage(max(frame.state_bytes * blocks, <size_t>1)) if is_recorded else None
-    cdef list stacked = [], last = []
-    cdef Rows rows[MOST]
-    cdef intptr_t sizes[MAX_DIMS + 1]
+    cdef Loop loop = Loop.__new__(Loop)
+    cdef bint tracked = False
     cdef TensorImpl tensor
-    cdef Layout layout
     cdef LoopNode node
-    cdef int k, d
-    for k, layout in enumerate(looped.result_layouts):
-        sizes[0] = count
-        for d in range(layout.ndim):
-            sizes[d + 1] = layout.dims[d]
-        tensor = empty(layout.dtype, layout.ndim + 1, sizes)
-        stacked.append(tensor)
-        rows[k].stride = <intptr_t>looped.results[k].nbytes
-        rows[k].data = address(tensor) - min(row, row + (count - 1) * step) * rows[k].stride
-    for k in range(looped.carried):
-        memcpy(frame.pointers[FIRST_INPUT + k], value_address(<TensorImpl>inputs[k]), looped.values[k].nbytes)
-    if not frame.run_steps(count, row, step, every, NULL if history is None else history.data, rows):
+    cdef int k
+    loop.looped, loop.count, loop.row, loop.step = looped, count, row, step
+    loop.is_recorded = grad_mode()[0] and len(looped.differentiable) > 0
+    loop.room = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
+    loop.every = (count + loop.room - 1) // loop.room
+    outcome = noted_attempt(loop.scan_steps, tuple(inputs))
+    if outcome is None:
         return None
-    for k in range(looped.carried):
-        tensor = tensor_like(looped.layouts[k])
-        memcpy(address(tensor), frame.pointers[FIRST_INPUT + k], looped.values[k].nbytes)
-        last.append(tensor)
-    if not is_recorded:
+    last, stacked, history = outcome
+    if not loop.is_recorded:
         return last, stacked
     node = LoopNode.__new__(LoopNode)
     init_node(node, <int>len(looped.recorded))
     for k, number in enumerate(looped.differentiable):
         connect(node, k, inputs[number])
         tracked = tracked or (<TensorImpl>inputs[number]).flags & TENSOR_TRACKED != 0
-    node.saved0 = looped, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), history, rerun
-    node.count, node.row, node.step, node.every, node.room = count, row, step, every, blocks
+    node.saved0 = loop, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), history, rerun
     for k, (kind, number, _) in enumerate(looped.recorded):
         attach(last[number] if kind == CARRIED else stacked[number], node, k)
     if tracked:
@@ -83,7 +69,7 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     return last, stacked
 
 
-cdef int check_operands(LoopedStep looped, list inputs, Py_ssize_t count, Py_ssize_t first, Py_ssize_t last) except -1:
+cdef int check_operands(LoopedStep looped, tuple inputs, Py_ssize_t count, Py_ssize_t first, Py_ssize_t last) except -1:
     """Refuse operands that the memory of a loop does not fit."""
     cdef TensorImpl tensor
     cdef int k
@@ -99,44 +85,66 @@ cdef int check_operands(LoopedStep looped, list inputs, Py_ssize_t count, Py_ssi
     return 0
 
 
-# ----- Backward -----
-cdef class LoopNode(Node):
-    """A loop. `saved0` is a tuple: (step, inputs, their versions, the carried values before each block, rerun)."""
+# ----- Steps -----
+@cython.final
+@cython.binding(False)
+cdef class Loop:
+    """A loop, forward and backward: functions of tensors, which are calls of a program if a function with the loop is captured.
+
+    They return None where a decision comes out otherwise than in the capture.
+    """
+    cdef LoopedStep looped
     cdef Py_ssize_t count, row, step    # steps; the row of the first one, and 1 or -1
     cdef Py_ssize_t every, room         # the steps of a block, and states that a backward may keep beside
+    cdef bint is_recorded
 
-    cdef str node_name(self):
-        return "ScanBackward"
+    def scan_steps(self, *inputs):
+        """Return the carried values, the results of all steps, and the carried values before each block; None, if nothing is recorded."""
+        cdef LoopedStep looped = self.looped
+        cdef Py_ssize_t last_row = self.row + (self.count - 1) * self.step
+        cdef list stacked = [], last = []
+        cdef Rows rows[MOST]
+        cdef intptr_t sizes[MAX_DIMS + 1]
+        cdef TensorImpl tensor, history = None
+        cdef Layout layout
+        cdef Frame frame
+        cdef int k, d
+        note_look("it is a loop")
+        check_operands(looped, inputs, self.count, self.row, last_row)
+        frame = Frame(looped, list(inputs))
+        if self.is_recorded:
+            sizes[0] = max(<intptr_t>frame.state_bytes * self.room, <intptr_t>1)
+            history = empty(CG_BOOL, 1, sizes)
+        for k, layout in enumerate(looped.result_layouts):
+            sizes[0] = self.count
+            for d in range(layout.ndim):
+                sizes[d + 1] = layout.dims[d]
+            tensor = empty(layout.dtype, layout.ndim + 1, sizes)
+            stacked.append(tensor)
+            rows[k].stride = <intptr_t>looped.results[k].nbytes
+            rows[k].data = address(tensor) - min(self.row, last_row) * rows[k].stride
+        for k in range(looped.carried):
+            memcpy(frame.pointers[FIRST_INPUT + k], value_address(<TensorImpl>inputs[k]), looped.values[k].nbytes)
+        if not frame.run_steps(self.count, self.row, self.step, self.every, NULL if history is None else address(history), rows):
+            return None
+        for k in range(looped.carried):
+            tensor = tensor_like(looped.layouts[k])
+            memcpy(address(tensor), frame.pointers[FIRST_INPUT + k], looped.values[k].nbytes)
+            last.append(tensor)
+        return last, stacked, history
 
-    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
-        cdef LoopedStep looped
-        cdef TensorImpl tensor
-        cdef list gradients, computed = None
-        cdef int k
-        cdef bint whole
-        gradients = arrived_gradients(self, grads, &whole)
-        if gradients is None:
-            return 0
-        looped, inputs, versions, states, rerun = self.saved0
-        for k, (tensor, version) in enumerate(zip(inputs, versions)):
-            if version_of(tensor.storage) != version and (k >= looped.carried or not whole):     # the loop has copies of carried values
-                check_version(tensor, version, tensor.node, self)
-        if whole:
-            gradients = [None if each is None else row_major_gradient(each) for each in gradients]
-            computed = self.gradients(looped, list(inputs), states, gradients)
-        if computed is None:
-            computed = rerun(inputs, gradients, bool(grad_mode()[0]))
-        return hand_over(self, computed, results)
-
-    cdef list gradients(self, LoopedStep looped, list inputs, Storage states, list gradients):
-        """Return the gradients of the differentiable inputs; None if a decision comes out otherwise than in the capture."""
-        cdef Frame frame = Frame(looped, inputs)
-        cdef Sums sums = Sums(looped, frame, inputs, gradients, self.row, self.step, self.count)
-        cdef char* spare
-        if self.every == 1:
-            return sums.results() if self.reverse_each(frame, sums, 0, self.count, states.data) else None
-        spare = frame.take(frame.state_bytes * self.room)
-        return sums.results() if self.reverse_blocks(frame, sums, 0, self.count, self.every, states.data, spare, self.room) else None
+    def reverse_steps(self, inputs, TensorImpl history, gradients):
+        """Return the gradients of the differentiable inputs from gradients of the recorded results."""
+        note_look("it is a loop")
+        cdef Frame frame = Frame(self.looped, list(inputs))
+        cdef list weights = [None if each is None else row_major_gradient(each) for each in gradients]     # Sums reads their memory
+        cdef Sums sums = Sums(self.looped, frame, list(inputs), weights, self.row, self.step, self.count)
+        cdef char* states = value_address(history)
+        cdef char* spare = NULL if self.every == 1 else frame.take(frame.state_bytes * self.room)
+        if not (self.reverse_each(frame, sums, 0, self.count, states) if self.every == 1 else
+                self.reverse_blocks(frame, sums, 0, self.count, self.every, states, spare, self.room)):
+            return None
+        return sums.results()
 
     cdef bint reverse_blocks(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, Py_ssize_t every, char* states, char* spare,
                              Py_ssize_t room) except -1:
@@ -196,9 +204,35 @@ cdef class LoopNode(Node):
         return True
 
 
-cdef TensorImpl row_major_gradient(TensorImpl gradient):
-    """Return a gradient row-major."""
-    return gradient if fits_loop(gradient, gradient.dtype_nr) else copy_of(gradient, gradient.dtype_nr)
+cdef class LoopNode(Node):
+    """A loop. `saved0` is a tuple: (Loop, inputs, their versions, the carried values before each block, rerun)."""
+    cdef str node_name(self):
+        return "ScanBackward"
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef Loop loop
+        cdef TensorImpl tensor
+        cdef list gradients, computed = None
+        cdef int k
+        cdef bint whole
+        gradients = arrived_gradients(self, grads, &whole)
+        if gradients is None:
+            return 0
+        loop, inputs, versions, history, rerun = self.saved0
+        for k, (tensor, version) in enumerate(zip(inputs, versions)):
+            # The loop has copies of carried values.
+            if version_of(tensor.storage) != version and (k >= loop.looped.carried or not whole):
+                check_version(tensor, version, tensor.node, self)
+        if whole:
+            computed = noted_attempt(loop.reverse_steps, (list(inputs), history, gradients))
+        if computed is None:
+            computed = rerun(inputs, gradients, bool(grad_mode()[0]))
+        return hand_over(self, computed, results)
 
 
 finish_node_type(LoopNode)
+
+
+cdef TensorImpl row_major_gradient(TensorImpl gradient):
+    """Return a gradient row-major."""
+    return gradient if fits_loop(gradient, gradient.dtype_nr) else copy_of(gradient, gradient.dtype_nr)

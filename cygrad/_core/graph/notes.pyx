@@ -500,6 +500,19 @@ cdef object noted_call(object function, tuple arguments, dict keywords):
     return result
 
 
+cdef object noted_attempt(object function, tuple arguments):
+    """Call a function that may give up, and note the call; else return None, and nothing is noted. A replay gives up where it returns None.
+    """
+    frame = begin_call(arguments, {}) if is_noting() else None
+    result = function(*arguments)
+    if frame is not None and result is not None:
+        end_call(frame, function, result)
+    elif frame is not None:
+        (<Notes>frame[0]).drop(frame[1])
+        (<Notes>frame[0]).looks.count = frame[2]
+    return result
+
+
 cdef tuple place_for(Notes notes, TensorImpl tensor, bint reads, bint writes):
     """Return the slot and the offset of a tensor, and whether a call writes there."""
     cdef Place place

@@ -63,7 +63,7 @@ cdef inline bint is_unit(double factor) noexcept nogil:
     return factor == 1 or factor == -1
 
 
-cdef inline bint multiply(double* factor, double other) noexcept nogil:
+cdef inline bint multiply_exactly(double* factor, double other) noexcept nogil:
     """Multiply a factor by another one, where one product has the bits of two."""
     if not is_unit(factor[0]) and not is_unit(other):
         return False
@@ -97,7 +97,7 @@ cdef bint is_carried_whole(const Sum* sum) noexcept nogil:
 
 
 cdef bint multiply_by(double* factor, const Sum* sum) noexcept nogil:
-    return sum.terms == 1 and signbit(sum.start) and sum.scale == 1 and multiply(factor, sum.factors[0])
+    return sum.terms == 1 and signbit(sum.start) and sum.scale == 1 and multiply_exactly(factor, sum.factors[0])
 
 
 cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
@@ -118,13 +118,13 @@ cdef bint put_in(Sum* outer, int operand, const Sum* inner) noexcept nogil:
             return True
         return False
     if outer.terms == 1 and signbit(outer.start):
-        if outer.scale != 1 or not multiply(&joined.scale, factor):
+        if outer.scale != 1 or not multiply_exactly(&joined.scale, factor):
             return False
         outer[0] = joined
         return True
     if inner.terms + outer.terms - 1 > MAX_TERMS or place and (place > 1 or outer.terms > 2):
         return False
-    if not multiply(&factor, inner.scale) or factor != 1 and inner.terms == 1:
+    if not multiply_exactly(&factor, inner.scale) or factor != 1 and inner.terms == 1:
         return False
     joined.scale = outer.scale
     if not signbit(outer.start):

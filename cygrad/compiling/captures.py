@@ -19,7 +19,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType, get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
-from cygrad.compiling.float_inputs import replaced
+from cygrad.compiling.number_inputs import replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
 from cygrad.generator import Generator, go_back, position_of

@@ -17,7 +17,7 @@ from cygrad._core.capture.replay import GaveUp
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad.compiling.captures import Capture
-from cygrad.compiling.float_inputs import floats_as_inputs, floats_as_tensors
+from cygrad.compiling.number_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
 from cygrad.compiling.reruns import Rerun
 from cygrad.generator import go_back, positions_of

@@ -13,7 +13,7 @@ from cygrad._core.levels.overrides import _set_overrides_off
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.captures import Capture, Entry, plain_of, take_apart
-from cygrad.compiling.float_inputs import as_floats, floats_as_inputs, floats_as_tensors
+from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
 from cygrad.generator import go_back, positions_of
 
@@ -125,7 +125,7 @@ class Rerun:
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
         self.check_values(inputs)
-        args, kwargs = map(as_floats, self.arguments())
+        args, kwargs = map(as_numbers, self.arguments())
         results: list[Any] = []
         now = positions_of(self.positions)
         with as_in_a_call():

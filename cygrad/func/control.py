@@ -6,36 +6,51 @@ examples: then both ways are computed, and `where` chooses. The step of a long `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
-from cygrad._core.graph.notes import is_noting
+from cygrad._core.capture.compiled_node import sees_results_alone
+from cygrad._core.graph.notes import is_noting, noted_steps, refuse_decisions
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad.checkpoint.loop import checkpoint_loop
-from cygrad.compiling.compiled import Compiled, captured_quietly
-from cygrad.func.looping import Looped, looped
+from cygrad.compiling.compiled import captured_quietly
+from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
+from cygrad.data.creation import arange
+from cygrad.func.looping import Looped, looped, looped_while
 from cygrad.operators.joining import cat, stack
 from cygrad.operators.masking import where
 from cygrad.pytree import tree_flatten, tree_unflatten
 
 CAPTURED_FROM = 64      # steps from which a capture, which takes as long as some ten of them, pays
 LOOPED_FROM = 512       # in the capture of a function: programs have all steps of a shorter loop, whose backward runs each once, not twice
+LARGEST_NUMBER = 1 << 26        # of a step of a captured `fori_loop`: its square is a float64, too
 FIRST_STEPS = 3         # from the third on all steps have a carry of one kind: one that a program has made
 
 
 # ----- Carried values -----
 def _same_structure(name: str, carry: Any, result: Any) -> Any:
     """Return the carry of the next step; TypeError if it has other containers, shapes or dtypes than the first one."""
+    if _are_alike(carry, result):
+        return result
     leaves, spec = tree_flatten(carry)
     others, other_spec = tree_flatten(result)
     if spec != other_spec:
         raise TypeError(f"{name}: the carry must keep its structure: it was {spec}, and a step returned {other_spec}")
     for before, after in zip(leaves, others, strict=True):
-        if isinstance(before, TensorImpl) and _kind(before) != _kind(after):
+        if isinstance(before, TensorImpl) and not _are_alike(before, after):
             raise TypeError(f"{name}: the carry must keep shapes and dtypes: {_kind(before)} became {_kind(after)}; convert the first one, "
                             "or the result of the step")
     return result
+
+
+def _are_alike(before: Any, after: Any) -> bool:
+    """Say whether two values are tensors of one shape and dtype, or tuples of such; else they may be trees that are alike."""
+    if isinstance(before, TensorImpl) and isinstance(after, TensorImpl):
+        return bool(before.dtype is after.dtype and before.shape == after.shape)
+    return type(before) is type(after) is tuple and len(before) == len(after) and all(map(_are_alike, before, after))
 
 
 def _kind(value: Any) -> str:
@@ -98,7 +113,7 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
     order = range(count - 1, -1, -1) if reverse else range(count)
     if not count:
         return carry, _nothing(step, carry, leaves, spec) if snapshots is None else None
-    if count < (LOOPED_FROM if is_noting() else CAPTURED_FROM):
+    if not _pays(count):
         return _steps(step, step, carry, at, order, snapshots)
     run = captured_quietly(step)
     if snapshots is not None and snapshots < 1:
@@ -107,11 +122,14 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
     if snapshots is not None and ys is not None:
         raise _results_beside_snapshots()
     rest = order[FIRST_STEPS:]
-    loop = None
-    if isinstance(run, Compiled):
-        loop = looped(run, middle, at(rest[0]), leaves, rest, snapshots, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
+    loop = looped(run, middle, at(rest[0]), leaves, rest, snapshots, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
     last, later = loop or _steps(step, run, middle, at, rest, snapshots)
     return last, _joined(later, ys) if reverse else _joined(ys, later)
+
+
+def _pays(count: int) -> bool:
+    """Say whether it pays to run so many steps as a loop of the core."""
+    return count >= (LOOPED_FROM if is_noting() else CAPTURED_FROM)
 
 
 def _steps(step: Any, run: Any, carry: Any, at: Callable[[int], Any], order: range, snapshots: int | None) -> tuple[Any, Any]:
@@ -180,10 +198,40 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
     >>> fori_loop(1, 4, lambda i, x: x * i, cygrad.tensor([1., 2.]))
     tensor([ 6., 12.])
     """
-    first = carry
-    for number in range(int(lower), int(upper)):
-        carry = _same_structure("fori_loop", first, body(number, carry))
-    return carry
+    numbers, first = range(int(lower), int(upper)), carry
+
+    def steps(numbers: range, carry: Any) -> Any:
+        for number in numbers:
+            carry = _same_structure("fori_loop", first, body(number, carry))
+        return carry
+
+    if not _pays(len(numbers)) or max(map(abs, (numbers.start, numbers.stop))) > LARGEST_NUMBER or not sees_results_alone():
+        return steps(numbers, carry)
+    run = captured_quietly(_step_of_numbers(body))
+    column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
+    if is_noting():         # the program that is captured reads no number
+        carry = steps(numbers[:FIRST_STEPS], carry)
+    else:
+        for number in range(FIRST_STEPS):
+            carry = _same_structure("fori_loop", first, run(carry, column[number])[0])
+    rest = numbers[FIRST_STEPS:]
+    loop = looped(run, carry, column[FIRST_STEPS], [column], range(FIRST_STEPS, len(numbers)), None,
+                  lambda: Looped(steps(rest, carry), None))
+    return steps(rest, carry) if loop is None else loop.carry
+
+
+def _step_of_numbers(body: Callable[[int, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Return the step of a `fori_loop`, whose number is a 0-d tensor of float64; of one `body` the same one each time."""
+    known = getattr(body, "__dict__", {}).get("__step__")
+    if known is not None and known[0] is body:      # `functools.wraps` copies it to another function
+        return cast("Callable[[Any, Any], tuple[Any, Any]]", known[1])
+
+    def step(carry: Any, number: Any) -> tuple[Any, Any]:
+        return as_numbers(body(IntInput(number, LARGEST_NUMBER), carry)), None
+
+    if isinstance(body, FunctionType):
+        body.__dict__["__step__"] = body, step
+    return step
 
 
 def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: Any) -> Any:
@@ -198,10 +246,52 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
     tensor([ 64., 128.])
     """
     first = carry
-    while _holds_for_any(predicate := _predicate("while_loop", cond(carry))):
-        result = _same_structure("while_loop", first, body(carry))
-        carry = result if predicate is True else _chosen(predicate, result, carry)
-    return carry
+
+    def steps(carry: Any, most: float = math.inf) -> tuple[Any, bool]:
+        """Return the carry after `most` steps, or as many as there are, and whether these are all."""
+        count = 0
+        while _holds_for_any(predicate := _predicate("while_loop", cond(carry))):
+            if count == most:
+                return carry, False
+            result = _same_structure("while_loop", first, body(carry))
+            carry = result if predicate is True else _chosen(predicate, result, carry)
+            count += 1
+        return carry, True
+
+    carry, ended = steps(carry, FIRST_STEPS if is_noting() else CAPTURED_FROM)
+    if ended or not sees_results_alone():
+        return carry if ended else steps(carry)[0]
+    run = captured_quietly(_step_while(cond, body))
+    try:
+        for _ in range(0 if is_noting() else FIRST_STEPS):
+            carry = _same_structure("while_loop", first, run(carry, None)[0])
+        loop = looped_while(run, carry, lambda: Looped(steps(carry)[0], None))
+    except _Ended:
+        return carry
+    return steps(carry)[0] if loop is None else loop.carry
+
+
+class _Ended(Exception):
+    """The predicate of a `while_loop` does not hold."""
+
+
+def _step_while(cond: Callable[[Any], Any], body: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Return a step whose first decision is the predicate of a loop; of one `cond` and `body` the same one each time."""
+    known = getattr(body, "__dict__", {}).get("__step_while__")
+    if known is not None and known[0] is body and known[1] is cond:
+        return cast("Callable[[Any, Any], tuple[Any, Any]]", known[2])
+
+    def step(carry: Any, _: None) -> tuple[Any, Any]:
+        first = noted_steps()
+        predicate = cond(carry)
+        refuse_decisions(first, "the predicate of a loop decides by values")
+        if not _predicate("while_loop", predicate):
+            raise _Ended
+        return body(carry), None
+
+    if isinstance(body, FunctionType):
+        body.__dict__["__step_while__"] = body, cond, step
+    return step
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The steps of a `scan` behind the first ones as one loop of the core."""
+"""The steps of a loop behind the first ones as one loop of the core."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.looped import LoopedStep
-from cygrad._core.capture.looping import run_looped
+from cygrad._core.capture.looping import run_looped, run_looped_while
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.compiled import Compiled
@@ -36,13 +36,34 @@ def _number_of(leaf: Any) -> int:
     return leaf if isinstance(leaf, _Place) else -1
 
 
-def looped(run: Compiled, carry: Any, x: Any, leaves: Sequence[Any], rows: range, snapshots: int | None,
-           steps: Callable[[], Looped]) -> Looped | None:
-    """Run the captured step for the rows of some tensors; None where no loop can.
+class _Program(NamedTuple):
+    """The program of a step, for a loop."""
 
-    x: of the first row. snapshots: how many states a backward may keep; None: all. steps: does the same by the function itself.
-    """
-    program = run.program(carry, x)
+    step: LoopedStep
+    operands: list[Any]
+    y: Any                      # the results of a step but the carry, with places for tensors
+    has_results: bool
+    check_values: Callable[[], None]
+
+    def rerun(self, steps: Callable[[], Looped]) -> Callable[..., list[Any]]:
+        """Return gradients by the function itself: where they are differentiated again, or a decision comes out otherwise."""
+        def gradients_by(_: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
+            self.check_values()
+            with enable_grad():
+                computed = steps()
+                results = [*tree_flatten(computed.carry)[0], *(tree_flatten(computed.y)[0] if self.has_results else [])]
+                pairs = [(results[number], gradient) for number, gradient in zip(self.step.recorded_results, gradients, strict=True)
+                         if gradient is not None]
+                outputs, weights = zip(*pairs, strict=True)
+                inputs = tuple(self.operands[number] for number in self.step.differentiable)
+                return gradients_between(outputs, inputs, weights, create_graph)
+
+        return gradients_by
+
+
+def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program | None:
+    """Return the program of a captured step; None where no loop can run it."""
+    program = run.program(carry, x) if isinstance(run, Compiled) else None
     if program is None:
         return None
     entry, inputs, checks = program
@@ -57,20 +78,31 @@ def looped(run: Compiled, carry: Any, x: Any, leaves: Sequence[Any], rows: range
     if step.nbytes > LARGEST or not step.fits:
         return None
     operands = [*carried, *leaves, *inputs[len(carried) + len(slices):]]
+    return _Program(step, operands, y, bool(y_numbers), lambda: checks.check_values(inputs))
 
-    def rerun(inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
-        """Return the gradients by the function itself: where they are differentiated again, or a decision comes out otherwise."""
-        checks.check_values(program[1])
-        with enable_grad():
-            computed = steps()
-            results = [*tree_flatten(computed.carry)[0], *(tree_flatten(computed.y)[0] if y_numbers else [])]
-            pairs = [(results[number], gradient) for number, gradient in zip(step.recorded_results, gradients, strict=True)
-                     if gradient is not None]
-            outputs, weights = zip(*pairs, strict=True)
-            return gradients_between(outputs, tuple(operands[number] for number in entry.differentiable), weights, create_graph)
 
-    outcome = run_looped(step, operands, len(rows), rows[0], rows.step, len(rows) if snapshots is None else snapshots, rerun)
+def looped(run: Any, carry: Any, x: Any, leaves: Sequence[Any], rows: range, snapshots: int | None,
+           steps: Callable[[], Looped]) -> Looped | None:
+    """Run the captured step for the rows of some tensors; None where no loop can.
+
+    x: of the first row. snapshots: how many states a backward may keep; None: all. steps: does the same by the function itself.
+    """
+    program = _program_of(run, carry, x, leaves)
+    if program is None:
+        return None
+    outcome = run_looped(program.step, program.operands, len(rows), rows[0], rows.step, len(rows) if snapshots is None else snapshots,
+                         program.rerun(steps))
     if outcome is None:
         return None
     last, stacked = outcome
-    return Looped(tree_unflatten(last, tree_flatten(carry)[1]), tree_unflatten(stacked, tree_flatten(y)[1]) if y_numbers else y)
+    return Looped(tree_unflatten(last, tree_flatten(carry)[1]),
+                  tree_unflatten(stacked, tree_flatten(program.y)[1]) if program.has_results else program.y)
+
+
+def looped_while(run: Any, carry: Any, steps: Callable[[], Looped]) -> Looped | None:
+    """Run the captured step as long as its first decision holds; None where no loop can."""
+    program = _program_of(run, carry, None, ())
+    if program is None or program.step.first_decision < 0 or program.has_results:
+        return None
+    last = run_looped_while(program.step, program.operands, program.rerun(steps))
+    return None if last is None else Looped(tree_unflatten(last, tree_flatten(carry)[1]), None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad.func import scan
+from cygrad.func import fori_loop, scan, while_loop
 from cygrad.func.control import LOOPED_FROM
 from samples import same_bits
 
@@ -66,7 +66,7 @@ def test_a_loop_is_one_call(function):
         args = operands(seed)
         assert_same(compiled(*args), function(*args))
     assert compiled.cache_info().hits == 3
-    assert int(compiled.explain(*args).split(maxsplit=1)[0]) < 150, "a program has few steps, and not those of each iteration"
+    assert int(compiled.explain(*args).split(maxsplit=1)[0]) < 150, "a program has no steps of each iteration"
 
 
 @pytest.mark.cases("create_graph", [False, True])
@@ -142,3 +142,128 @@ def test_memory_and_steps_do_not_grow_with_the_loop():
         text = compiled.explain(cg.ones(3, dtype=cg.float64), xs)
         steps.append([line for line in text.splitlines() if "memory" not in line])
     assert steps[0] == steps[1]
+
+
+# ----- fori_loop and while_loop -----
+ROWS = drawn(COUNT, 3, seed=9).detach()
+
+# Bodies with their number, and whether a loop of the core can run them: others read the number.
+NUMBERED = {
+    "no number": (lambda i, x: x.sin() + 0.1, True),
+    "number beside a tensor": (lambda i, x: x * 0.5 + i, True),
+    "multiple": (lambda i, x: (x * (2 * i - 3)).sin(), True),
+    "square": (lambda i, x: (x * (i * i)).sin(), True),
+    "quotient": (lambda i, x: (x + (i + 1) / (i + 2)).cos(), True),
+    "float": (lambda i, x: x + 0.1 * i * x.sin() * 1e-3, True),
+    "negative": (lambda i, x: (x - -i).sin() + abs(i - 4), True),
+    "fourth power": (lambda i, x: (x * (i * i * (i * i))).sin(), False),
+    "remainder": (lambda i, x: (x + i % 3).sin(), False),
+    "row": (lambda i, x: (x + ROWS[i]).sin(), False),
+    "branch": (lambda i, x: x.sin() if i < COUNT // 2 else x.cos(), False),
+    "conversion": (lambda i, x: x + float(i) * 1e-4, False),
+}
+
+
+def fori_with_python(lower, upper, body, carry):
+    for number in range(lower, upper):
+        carry = body(number, carry)
+    return carry
+
+
+@pytest.mark.cases("name", NUMBERED)
+@pytest.mark.cases("dtype", ["float64", "float32"])
+def test_a_loop_over_numbers_has_the_bits_of_pythons(name, dtype):
+    body, is_looped = NUMBERED[name]
+    if name == "row" and dtype == "float32":
+        return      # it changes the dtype of the carry
+    x = drawn(3).detach().to(getattr(cg, dtype)).requires_grad_()
+
+    def function(x, run=fori_loop):
+        last = run(0, COUNT, body, x)
+        return [last.detach(), *cg.autograd.grad(last.sum(), x)]
+
+    for _ in range(2):
+        assert_same(function(x), function(x, fori_with_python))
+    compiled = cg.compile(function, fullgraph=True)
+    for factor in (1.0, 1.0, 0.7):
+        x = (x.detach() * factor).requires_grad_()
+        assert_same(compiled(x), function(x, fori_with_python))
+    assert (int(compiled.explain(x).split(maxsplit=1)[0]) < 150) == is_looped
+
+
+def test_numbers_of_a_loop_are_ints():
+    met = []
+
+    def body(i, x):
+        met.append((isinstance(i, int), i + 1 == int(i) + 1, f"{i}", [*range(i)] == [*range(int(i))], -i < 1, i // 2, 2 ** i > 0))
+        return x
+
+    fori_loop(5, 5 + COUNT, body, cg.zeros(1))
+    assert [each[0] for each in met] == [True] * COUNT
+    assert [each[2] for each in met] == [str(number) for number in range(5, 5 + COUNT)]
+    assert all(all(each) for each in met)
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        fori_loop(-2, COUNT, lambda i, x: x + 1 / i, cg.zeros(1))
+
+
+# Predicates and bodies, and whether a program has all numbers of steps: a loop of the core.
+PREDICATED = {
+    "sum": (lambda x: x.sum() < 1e3, lambda x: x * 1.01 + 0.1, True),
+    "counter": (lambda c: c[1] < COUNT, lambda c: (c[0].sin() + 0.2, c[1] + 1), True),
+    "branch": (lambda x: x.sum() < 1e3, lambda x: x * 1.01 + 0.1 if bool(x.sum() < 100.0) else x * 1.02, False),
+    "predicate that decides": (lambda x: x.sum() < 1e3 if bool(x.sum() < 500.0) else x.sum() < 900.0, lambda x: x * 1.01 + 0.1, False),
+    "predicate that reads": (lambda x: x.sum().item() < 1e3, lambda x: x * 1.01 + 0.1, False),
+    "no step": (lambda x: x.sum() < -1e3, lambda x: x * 1.01, False),
+    "few steps": (lambda x: x.sum() < 10.0, lambda x: x + 1.0, False),
+}
+
+
+def while_with_python(cond, body, carry):
+    while bool(cond(carry)):
+        carry = body(carry)
+    return carry
+
+
+@pytest.mark.filterwarnings("ignore:compile\\(\\):RuntimeWarning")
+@pytest.mark.cases("name", PREDICATED)
+def test_a_loop_with_a_predicate_has_the_bits_of_pythons(name):
+    cond, body, is_looped = PREDICATED[name]
+
+    def function(x, run=while_loop):
+        carry = (x, cg.zeros((), dtype=cg.int64)) if name == "counter" else x
+        last = run(cond, body, carry)
+        last = last[0] if name == "counter" else last
+        return [last.detach(), *cg.autograd.grad(last.sum(), x)]
+
+    compiled = cg.compile(function, fullgraph=name != "predicate that reads")
+    for factor in (1.0, 1.0, 0.7, 3.0, 1.5):
+        x = (drawn(3).detach().abs() * factor).requires_grad_()
+        expected = function(x, while_with_python)
+        assert_same(function(x), expected)
+        assert_same(compiled(x), expected)
+    if is_looped:
+        assert compiled.cache_info()[:2] == (4, 1), "another number of steps is no other program"
+
+
+def test_a_long_loop_with_a_predicate_keeps_few_states():
+    """It keeps 4,096 states, and computes the others again."""
+    def function(x, run):
+        last = run(lambda c: c[1] < 10_001, lambda c: (c[0].sin() + 0.2, c[1] + 1), (x, cg.zeros((), dtype=cg.int64)))[0]
+        return [last.detach(), *cg.autograd.grad(last.sum(), x)]
+
+    x = drawn(3)
+    assert_same(function(x, while_loop), function(x, while_with_python))
+
+
+def test_second_derivatives_of_loops():
+    x = drawn(3)
+
+    def second(function):
+        gradient, = cg.autograd.grad(function(x).sum(), x, create_graph=True)
+        return cg.autograd.grad((gradient * gradient).sum(), x)
+
+    body, counted = NUMBERED["quotient"][0], PREDICATED["counter"][:2]
+    start = x, cg.zeros((), dtype=cg.int64)
+    for ours, pythons in [(lambda x: fori_loop(0, COUNT, body, x), lambda x: fori_with_python(0, COUNT, body, x)),
+                          (lambda _: while_loop(*counted, start)[0], lambda _: while_with_python(*counted, start)[0])]:
+        np.testing.assert_allclose(second(ours)[0].numpy(), second(pythons)[0].numpy(), rtol=1e-9, atol=1e-12)

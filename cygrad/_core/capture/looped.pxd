@@ -2,7 +2,7 @@
 
 A step takes carried values, slices of tensors and constants, and returns the carried values of the next step and results.
 """
-from libc.stdint cimport intptr_t
+from libc.stdint cimport int64_t, intptr_t
 
 from cygrad._core.capture.layouts cimport Layout
 from cygrad._core.capture.replay cimport Replay
@@ -38,6 +38,7 @@ cdef class LoopedStep:
     cdef list layouts, result_layouts
     cdef readonly tuple differentiable
     cdef readonly bint fits             # a loop can run the program
+    cdef readonly Py_ssize_t first_decision     # of the forward part; -1: it has none
     cdef list recorded                  # the values of the loop that require gradients: (their kind, number, place of the gradient)
 
     cdef bint can_loop(self)
@@ -46,6 +47,7 @@ cdef class Frame:
     cdef const LinkedStep* steps
     cdef const Address* addresses
     cdef Py_ssize_t first, split, end   # the steps of the forward part, then of the backward part
+    cdef Py_ssize_t first_decision
     cdef int carried, slice_count, output_count
     cdef StepValue values[MOST]
     cdef StepValue outputs[MOST]
@@ -60,6 +62,7 @@ cdef class Frame:
     cdef bint run_forward(self, Py_ssize_t row) noexcept nogil
     cdef bint run_backward(self) noexcept nogil
     cdef void hand_on(self) noexcept nogil
+    cdef Py_ssize_t run_while(self, Py_ssize_t room, int64_t* every, char* states) except? -2
     cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1
 
 cdef TensorImpl tensor_like(Layout layout)

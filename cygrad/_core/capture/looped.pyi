@@ -7,6 +7,7 @@ class LoopedStep:
     nbytes: int
     recorded_results: list[int]
     fits: bool
+    first_decision: int
 
     def __init__(
         self, replay: Replay, carry: list[int], slices: int, outputs: list[int], differentiable: tuple[int, ...]

@@ -2,6 +2,7 @@
 """The program of a looped step, and the memory of a loop (see looped.pxd for the contract)."""
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -12,7 +13,7 @@ from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, value_address
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.programs.linked cimport run_all_linked
+from cygrad._kernels.programs.linked cimport OUTCOME, run_all_linked
 
 from cygrad._core.compute.dispatch import ops
 
@@ -65,6 +66,8 @@ cdef class LoopedStep:
         self.recorded += [(PASSED, k, (<Layout>layout).base) for k, layout in enumerate(self.result_layouts)
                           if (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable]
         self.fits = self.can_loop()
+        decisions = [k for k in range(replay.forward_part.first, replay.forward_part.end) if replay.steps[k].kind == OUTCOME]
+        self.first_decision = decisions[0] if decisions else -1
 
     @property
     def recorded_results(self):
@@ -117,6 +120,7 @@ cdef class Frame:
         self.steps, self.addresses = replay.steps, replay.addresses
         self.first, self.split, self.end = replay.forward_part.first, replay.forward_part.end, replay.backward_part.end
         self.carried, self.slice_count, self.output_count = step.carried, step.slices, step.outputs
+        self.first_decision = step.first_decision
         self.values, self.outputs, self.storages = step.values, step.results, []
         self.pointers = <char**>calloc(replay.bases, sizeof(char*))
         self.scratch = malloc(max(replay.scratch_bytes, <size_t>1))
@@ -176,6 +180,33 @@ cdef class Frame:
             value = self.pointers[FIRST_INPUT + k]
             self.pointers[FIRST_INPUT + k] = self.pointers[self.values[k].base]
             self.pointers[self.values[k].base] = value
+
+    cdef Py_ssize_t run_while(self, Py_ssize_t room, int64_t* every, char* states) except? -2:
+        """Run steps as long as the first decision comes out as in the capture, and return how many; -1 if another one comes out otherwise.
+        `states` gets the carried values before each block; where there are `room` of them, every other one is left, for blocks of twice the
+        steps.
+        """
+        cdef Py_ssize_t k = 0, j
+        cdef bint runs = True
+        while runs:
+            with nogil:
+                while runs:
+                    if states is not NULL and k % every[0] == 0:
+                        if k // every[0] == room:
+                            for j in range(1, room // 2):
+                                memcpy(states + j * self.state_bytes, states + 2 * j * self.state_bytes, self.state_bytes)
+                            every[0] *= 2
+                        self.copy_state(states + k // every[0] * self.state_bytes)
+                    runs = self.run_forward(0)
+                    if runs:
+                        self.hand_on()
+                        k += 1
+                        if k % BETWEEN_SIGNALS == 0:
+                            break
+            PyErr_CheckSignals()
+        return k if run_all_linked(self.steps, self.first, self.first_decision, self.addresses, self.pointers, self.scratch) \
+            and not run_all_linked(self.steps, self.first_decision, self.first_decision + 1, self.addresses, self.pointers,
+                                   self.scratch) else -1
 
     cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1:
         """Run steps; `states` gets the carried values before each block, `rows` the results. False if a decision comes out otherwise."""

@@ -1,5 +1,5 @@
 # cython: cdivision=True
-"""The loop of a captured step: `scan` without Python between its steps.
+"""The loop of a captured step: `scan`, `fori_loop` and `while_loop` without Python between their steps.
 
 The loop keeps the carried values before every so many steps, a block. Its backward begins with the last block: it runs the steps of the
 block again, then, from the last one, the forward and the backward part of each.
@@ -7,7 +7,7 @@ block again, then, from the last one, the forward and the backward part of each.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
-from libc.stdint cimport intptr_t
+from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.capture.compiled_node cimport arrived_gradients, hand_over
@@ -25,11 +25,14 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.looks cimport note_look
 from cygrad._core.memory.storage cimport version_of
 from cygrad._core.operands.operands cimport copy_of, fits_loop
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS
 
 cdef enum:
     LEAST_ROOM = 4              # states: with less memory a block is run again for each of its steps
     FEWEST_STATES = 16          # that a loop keeps
+    MOST_STATES = 1 << 12       # that a loop of unknown length keeps
+    MOST_STATE_BYTES = 1 << 22
+    UNTIL_THE_END = -1          # steps: as many as a decision lets run
 
 
 def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t states,
@@ -41,19 +44,46 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     states: how many states may be stored; a block of steps is run again for each one that is not. rerun: returns gradients by the
     function itself.
     """
+    cdef Loop loop = new_loop(looped)
+    loop.count, loop.row, loop.step = count, row, step
+    loop.room = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
+    loop.every = (count + loop.room - 1) // loop.room
+    return run_recorded(loop, inputs, rerun)
+
+
+def run_looped_while(LoopedStep looped not None, list inputs not None, object rerun):
+    """Return the carried values after steps as long as the first decision of a step comes out as in the capture; None if another one comes
+    out otherwise, or there is no such step. A step takes no slices, and has no results but carried values.
+    """
+    cdef Loop loop = new_loop(looped)
+    cdef int k
+    cdef size_t nbytes = sum([looped.values[k].nbytes for k in range(looped.carried)])
+    if looped.slices or looped.outputs or looped.first_decision < 0:
+        raise ValueError("run_looped_while: a step with a decision, without slices and further results is needed")
+    loop.count, loop.step, loop.room = UNTIL_THE_END, 1, MOST_STATES
+    while loop.room > FEWEST_STATES and loop.room * nbytes > MOST_STATE_BYTES:
+        loop.room //= 2
+    outcome = run_recorded(loop, inputs, rerun)
+    return None if outcome is None else outcome[0]
+
+
+cdef Loop new_loop(LoopedStep looped):
     cdef Loop loop = Loop.__new__(Loop)
+    loop.looped, loop.is_recorded = looped, grad_mode()[0] and len(looped.differentiable) > 0
+    return loop
+
+
+cdef object run_recorded(Loop loop, list inputs, object rerun):
+    """Return the carried values and the results of a loop, with their node; None if a decision comes out otherwise."""
+    cdef LoopedStep looped = loop.looped
     cdef bint tracked = False
     cdef TensorImpl tensor
     cdef LoopNode node
     cdef int k
-    loop.looped, loop.count, loop.row, loop.step = looped, count, row, step
-    loop.is_recorded = grad_mode()[0] and len(looped.differentiable) > 0
-    loop.room = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
-    loop.every = (count + loop.room - 1) // loop.room
     outcome = noted_attempt(loop.scan_steps, tuple(inputs))
     if outcome is None:
         return None
-    last, stacked, history = outcome
+    last, stacked, history, count_and_block = outcome
     if not loop.is_recorded:
         return last, stacked
     node = LoopNode.__new__(LoopNode)
@@ -61,7 +91,8 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     for k, number in enumerate(looped.differentiable):
         connect(node, k, inputs[number])
         tracked = tracked or (<TensorImpl>inputs[number]).flags & TENSOR_TRACKED != 0
-    node.saved0 = loop, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), history, rerun
+    versions = tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs])
+    node.saved0 = loop, tuple(inputs), versions, history, count_and_block, rerun
     for k, (kind, number, _) in enumerate(looped.recorded):
         attach(last[number] if kind == CARRIED else stacked[number], node, k)
     if tracked:
@@ -73,7 +104,7 @@ cdef int check_operands(LoopedStep looped, tuple inputs, Py_ssize_t count, Py_ss
     """Refuse operands that the memory of a loop does not fit."""
     cdef TensorImpl tensor
     cdef int k
-    if not looped.fits or len(inputs) != looped.replay.inputs or count < 1:
+    if not looped.fits or len(inputs) != looped.replay.inputs or count < 1 and count != UNTIL_THE_END:
         raise ValueError("run_looped: a step that fits, its inputs and at least one step are needed")
     for k in range(len(inputs)):
         tensor = <TensorImpl?>inputs[k]
@@ -99,15 +130,19 @@ cdef class Loop:
     cdef bint is_recorded
 
     def scan_steps(self, *inputs):
-        """Return the carried values, the results of all steps, and the carried values before each block; None, if nothing is recorded."""
+        """Return the carried values, the results of all steps, and, if it is recorded, the carried values before each block, and of a loop
+        of unknown length how many steps there were, and the steps of a block.
+        """
         cdef LoopedStep looped = self.looped
         cdef Py_ssize_t last_row = self.row + (self.count - 1) * self.step
         cdef list stacked = [], last = []
         cdef Rows rows[MOST]
         cdef intptr_t sizes[MAX_DIMS + 1]
-        cdef TensorImpl tensor, history = None
+        cdef TensorImpl tensor, history = None, count_and_block = None
         cdef Layout layout
         cdef Frame frame
+        cdef char* states
+        cdef int64_t counts[2]
         cdef int k, d
         note_look("it is a loop")
         check_operands(looped, inputs, self.count, self.row, last_row)
@@ -125,24 +160,38 @@ cdef class Loop:
             rows[k].data = address(tensor) - min(self.row, last_row) * rows[k].stride
         for k in range(looped.carried):
             memcpy(frame.pointers[FIRST_INPUT + k], value_address(<TensorImpl>inputs[k]), looped.values[k].nbytes)
-        if not frame.run_steps(self.count, self.row, self.step, self.every, NULL if history is None else address(history), rows):
+        states = NULL if history is None else address(history)
+        if self.count == UNTIL_THE_END:
+            counts[1] = 1
+            counts[0] = frame.run_while(self.room, &counts[1], states)
+            if counts[0] <= 0:
+                return None
+            sizes[0] = 2
+            count_and_block = empty(CG_INT64, 1, sizes)
+            memcpy(address(count_and_block), counts, sizeof(counts))
+        elif not frame.run_steps(self.count, self.row, self.step, self.every, states, rows):
             return None
         for k in range(looped.carried):
             tensor = tensor_like(looped.layouts[k])
             memcpy(address(tensor), frame.pointers[FIRST_INPUT + k], looped.values[k].nbytes)
             last.append(tensor)
-        return last, stacked, history
+        return last, stacked, history, count_and_block
 
-    def reverse_steps(self, inputs, TensorImpl history, gradients):
+    def reverse_steps(self, inputs, TensorImpl history, TensorImpl count_and_block, gradients):
         """Return the gradients of the differentiable inputs from gradients of the recorded results."""
         note_look("it is a loop")
         cdef Frame frame = Frame(self.looped, list(inputs))
         cdef list weights = [None if each is None else row_major_gradient(each) for each in gradients]     # Sums reads their memory
-        cdef Sums sums = Sums(self.looped, frame, list(inputs), weights, self.row, self.step, self.count)
+        cdef Py_ssize_t count = self.count, every = self.every
+        cdef Sums sums
         cdef char* states = value_address(history)
-        cdef char* spare = NULL if self.every == 1 else frame.take(frame.state_bytes * self.room)
-        if not (self.reverse_each(frame, sums, 0, self.count, states) if self.every == 1 else
-                self.reverse_blocks(frame, sums, 0, self.count, self.every, states, spare, self.room)):
+        cdef char* spare
+        if count_and_block is not None:
+            count, every = (<int64_t*>value_address(count_and_block))[0], (<int64_t*>value_address(count_and_block))[1]
+        sums = Sums(self.looped, frame, list(inputs), weights, self.row, self.step, count)
+        spare = NULL if every == 1 else frame.take(frame.state_bytes * self.room)
+        if not (self.reverse_each(frame, sums, 0, count, states) if every == 1 else
+                self.reverse_blocks(frame, sums, 0, count, every, states, spare, self.room)):
             return None
         return sums.results()
 
@@ -205,7 +254,7 @@ cdef class Loop:
 
 
 cdef class LoopNode(Node):
-    """A loop. `saved0` is a tuple: (Loop, inputs, their versions, the carried values before each block, rerun)."""
+    """A loop. `saved0` is a tuple: (Loop, inputs, their versions, the carried values before each block, counts of `scan_steps`, rerun)."""
     cdef str node_name(self):
         return "ScanBackward"
 
@@ -218,13 +267,13 @@ cdef class LoopNode(Node):
         gradients = arrived_gradients(self, grads, &whole)
         if gradients is None:
             return 0
-        loop, inputs, versions, history, rerun = self.saved0
+        loop, inputs, versions, history, count_and_block, rerun = self.saved0
         for k, (tensor, version) in enumerate(zip(inputs, versions)):
             # The loop has copies of carried values.
             if version_of(tensor.storage) != version and (k >= loop.looped.carried or not whole):
                 check_version(tensor, version, tensor.node, self)
         if whole:
-            computed = noted_attempt(loop.reverse_steps, (list(inputs), history, gradients))
+            computed = noted_attempt(loop.reverse_steps, (list(inputs), history, count_and_block, gradients))
         if computed is None:
             computed = rerun(inputs, gradients, bool(grad_mode()[0]))
         return hand_over(self, computed, results)

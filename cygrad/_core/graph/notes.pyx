@@ -362,6 +362,19 @@ cdef int note_flags(TensorImpl tensor) except -1:
     return 0
 
 
+def noted_steps():
+    """Return how many steps this thread has noted, if it takes notes."""
+    cdef Notes notes = current_notes()
+    return 0 if notes is None else notes.count
+
+
+def refuse_decisions(Py_ssize_t first, str reason not None):
+    """Make the notes useless, for a reason, if a step from a number on is a decision."""
+    cdef Notes notes = current_notes()
+    if notes is not None and notes.decides_after(first):
+        note_look(reason)
+
+
 # ----- Calls -----
 cdef list tensors_among(object value, list tensors):
     """Append the tensors in a value and in the tuples, lists and dicts of it."""

@@ -1,8 +1,9 @@
-"""Floats among the arguments of a captured function as inputs of its program, so that other values need no other program.
+"""Numbers as inputs of a program, so that other values need no other program: floats among the arguments of a captured function, and the
+numbers of the steps of a loop.
 
-Code of Python computes with floats where no operator sees it. So a function is captured with a `FloatInput` in place of each float, a
-number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of a float. All else reads the value
-of the tensor, which ends the capture: then floats are guarded by value.
+Code of Python computes with numbers where no operator sees it. So a function is captured with a `FloatInput` or an `IntInput` in place of
+each, a number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of the number. All else
+reads the value of the tensor, which ends the capture: then floats are guarded by value, and loops run as Python's do.
 """
 
 from __future__ import annotations
@@ -30,13 +31,23 @@ class FloatInput:
     """A number in place of a float, while a function is captured: `isinstance(x, float)` holds, only `type(x)` is another one."""
 
     __slots__ = ("_tensor",)
+    kind: type = float
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
 
     @property           # type: ignore[misc]
     def __class__(self) -> type:
-        return float
+        return self.kind
+
+    @property
+    def number(self) -> Any:
+        """The value, which is read."""
+        return self.kind(self._tensor)
+
+    def like(self, tensor: Any) -> Any:
+        """Return the number that another tensor has, of the same size at most."""
+        return type(self)(tensor)
 
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
@@ -44,7 +55,7 @@ class FloatInput:
         if (func.__name__ in SAME_BITS and len(args) == 2 and len(others) == 1 and not kwargs and others[0].dtype in NUMBER_DTYPES
                 and others[0].layout is strided):
             return func(*(value.beside(others[0]) if type(value) is cls else value for value in args))
-        return func(*as_floats(args), **as_floats(kwargs or {}))
+        return func(*as_numbers(args), **as_numbers(kwargs or {}))
 
     def beside(self, other: Any) -> Any:
         """Return the tensor, as an operand beside another one: a 0-d one would be promoted to float64."""
@@ -53,13 +64,13 @@ class FloatInput:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__array_"):
             raise AttributeError(name)      # as a float has none
-        return getattr(float(self), name)
+        return getattr(self.number, name)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self._tensor.__array__(*args, **kwargs)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return float, (float(self),)
+        return self.kind, (self.number,)
 
     def __float__(self) -> float:
         return float(self._tensor)
@@ -67,11 +78,26 @@ class FloatInput:
     def __bool__(self) -> bool:
         return bool(self._tensor)
 
-    def __neg__(self) -> FloatInput:
-        return FloatInput(-self._tensor)
+    def __neg__(self) -> Any:
+        return self.like(-self._tensor)
 
-    def __abs__(self) -> FloatInput:
-        return FloatInput(abs(self._tensor))
+    def __abs__(self) -> Any:
+        return self.like(abs(self._tensor))
+
+
+class IntInput(FloatInput):
+    """A number in place of an int; `bound` is the largest value that it or its negative may have. Sums and products are exact."""
+
+    __slots__ = ("bound",)
+    kind = int
+
+    def __init__(self, tensor: Any, bound: int) -> None:
+        super().__init__(tensor)
+        self.bound = bound
+
+    def like(self, tensor: Any) -> IntInput:
+        """Return the number that another tensor has, of the same size at most."""
+        return IntInput(tensor, self.bound)
 
 
 def replaced(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
@@ -85,9 +111,11 @@ def replaced(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-def as_floats(value: Any) -> Any:
-    """Return a value with floats in place of inputs."""
-    return replaced(value, FloatInput, float)
+def as_numbers(value: Any) -> Any:
+    """Return a value with numbers in place of inputs, which are read."""
+    for kind in (FloatInput, IntInput):
+        value = replaced(value, kind, operator.attrgetter("number"))
+    return value
 
 
 def floats_as_tensors(value: Any) -> Any:
@@ -108,9 +136,21 @@ def floats_as_inputs(value: Any, tensors: Any) -> Any:
 
 def operand_of(value: Any) -> Any:
     """Return a number as an operand beside a tensor of float64; None for values that are not the same number there."""
-    if type(value) is FloatInput:
+    if issubclass(type(value), FloatInput):
         return value._tensor
     return value if type(value) is float or type(value) is int and -EXACT <= value <= EXACT else None
+
+
+def is_int(value: Any) -> bool:
+    return type(value) is int or type(value) is IntInput
+
+
+def bound_of(first: Any, second: Any, compute: Callable[[Any, Any], Any]) -> int | None:
+    """Return the bound of a result that is an int; None: it is a float."""
+    if compute is operator.truediv or not (is_int(first) and is_int(second)):
+        return None
+    bounds = [value.bound if type(value) is IntInput else abs(value) for value in (first, second)]
+    return bounds[0] * bounds[1] if compute is operator.mul else bounds[0] + bounds[1]
 
 
 def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -119,11 +159,14 @@ def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
     def method(self: FloatInput, other: Any) -> Any:
         operand = operand_of(other)
         if operand is None:
-            return NotImplemented if isinstance(other, TensorImpl) else getattr(float(self), name)(other)
+            return NotImplemented if isinstance(other, TensorImpl) else getattr(self.number, name)(other)
+        bound = bound_of(self, other, compute)
+        if bound is not None and bound > EXACT:
+            return getattr(self.number, name)(as_numbers(other))
         a, b = (operand, self._tensor) if name.startswith("__r") else (self._tensor, operand)
         if compute is operator.truediv and b == 0:
-            raise ZeroDivisionError("float division by zero")
-        return FloatInput(compute(a, b))
+            raise ZeroDivisionError("division by zero" if is_int(self) and is_int(other) else "float division by zero")
+        return FloatInput(compute(a, b)) if bound is None else IntInput(compute(a, b), bound)
 
     return method
 
@@ -135,14 +178,14 @@ def comparison(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
         operand = operand_of(other)
         if operand is not None:
             return bool(compute(self._tensor, operand))
-        return NotImplemented if isinstance(other, (TensorImpl, str, type(None))) else getattr(float(self), name)(other)
+        return NotImplemented if isinstance(other, (TensorImpl, str, type(None))) else getattr(self.number, name)(other)
 
     return method
 
 
-def of_float(name: str) -> Callable[..., Any]:
-    """Return a method that reads the value, as a float's method does."""
-    return lambda self, *args: getattr(float(self), name)(*args)
+def of_number(name: str) -> Callable[..., Any]:
+    """Return a method that reads the value, as a number's method does."""
+    return lambda self, *args: getattr(self.number, name)(*as_numbers(args))
 
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
@@ -150,6 +193,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 for _name in ("add", "sub", "mul", "truediv"):
     for _method in f"__{_name}__", f"__r{_name}__":
         setattr(FloatInput, _method, arithmetic(_method, getattr(operator, _name)))
-for _name in vars(float).keys() - vars(FloatInput).keys() - {"__getattribute__", "__new__"} | {"__hash__"}:
-    if callable(getattr(float, _name)):
-        setattr(FloatInput, _name, of_float(_name))
+for _class in (FloatInput, IntInput):
+    for _name in vars(_class.kind).keys() - vars(FloatInput).keys() - {"__getattribute__", "__new__"} | {"__hash__"}:
+        if callable(getattr(_class.kind, _name)):
+            setattr(_class, _name, of_number(_name))

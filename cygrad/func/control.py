@@ -227,7 +227,7 @@ def _step_of_numbers(body: Callable[[int, Any], Any]) -> Callable[[Any, Any], tu
         return cast("Callable[[Any, Any], tuple[Any, Any]]", known[1])
 
     def step(carry: Any, number: Any) -> tuple[Any, Any]:
-        return as_numbers(body(IntInput(number, LARGEST_NUMBER), carry)), None
+        return as_numbers(body(cast("int", IntInput(number, LARGEST_NUMBER)), carry)), None
 
     if isinstance(body, FunctionType):
         body.__dict__["__step__"] = body, step

@@ -131,6 +131,33 @@ def test_making_the_program_of_a_step_changes_nothing():
         assert_same(*zip(runs[-1], (count, other), strict=True))
 
 
+FACTOR = 2.0
+
+
+def scaled(x):
+    return x * FACTOR
+
+
+def test_names_of_code_behind_a_loop_are_guards(monkeypatch):
+    def function(carry):
+        return scaled(scan(lambda carry, _: (carry.sin(), None), carry, length=COUNT)[0])
+
+    carry, compiled = drawn(3).detach(), cg.compile(function, fullgraph=True)
+    for factor in (2.0, 2.0, 3.0, 3.0):
+        monkeypatch.setitem(function.__globals__, "FACTOR", factor)
+        assert_same([compiled(carry)], [function(carry)])
+    assert compiled.cache_info()[:2] == (2, 2)
+
+
+def test_making_the_program_of_a_step_notes_nothing():
+    def function(carry, length):
+        return scan(lambda carry, _: (carry.sin(), None), carry, length=length)[0]
+
+    compiled = cg.compile(function, fullgraph=True)
+    text = compiled.explain(drawn(3), COUNT)
+    assert text.startswith("8 steps: 3 sin, 3 sin_dx\n")       # and two calls
+
+
 def test_memory_and_steps_do_not_grow_with_the_loop():
     def function(carry, xs):
         return scan(lambda carry, x: ((carry + x).sin(), None), carry, xs)[0]
@@ -155,6 +182,7 @@ NUMBERED = {
     "square": (lambda i, x: (x * (i * i)).sin(), True),
     "quotient": (lambda i, x: (x + (i + 1) / (i + 2)).cos(), True),
     "float": (lambda i, x: x + 0.1 * i * x.sin() * 1e-3, True),
+    "large": (lambda i, x: x + ((i * i + 1) - i * i), False),
     "negative": (lambda i, x: (x - -i).sin() + abs(i - 4), True),
     "fourth power": (lambda i, x: (x * (i * i * (i * i))).sin(), False),
     "remainder": (lambda i, x: (x + i % 3).sin(), False),
@@ -202,6 +230,8 @@ def test_numbers_of_a_loop_are_ints():
     assert [each[0] for each in met] == [True] * COUNT
     assert [each[2] for each in met] == [str(number) for number in range(5, 5 + COUNT)]
     assert all(all(each) for each in met)
+    start, body = 1 << 30, NUMBERED["large"][0]
+    assert_same([fori_loop(start, start + COUNT, body, cg.zeros(1))], [fori_with_python(start, start + COUNT, body, cg.zeros(1))])
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         fori_loop(-2, COUNT, lambda i, x: x + 1 / i, cg.zeros(1))
 

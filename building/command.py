@@ -26,8 +26,8 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # short, or LAPACK's, and the engine is no slower. The executor's addresses would become vectors, and then numbers again.
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
-                                 "checking", "profiling", "strided"), SELDOM),
-                **dict.fromkeys(("looped", "signature"), CALLS), "linked": [*CALLS, "-fno-tree-slp-vectorize"],
+                                 "checking", "profiling", "strided", "settings"), SELDOM),
+                "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]

@@ -4,7 +4,7 @@ cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.layouts cimport MADE, SAME, Layout
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
@@ -13,6 +13,7 @@ from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, value_address
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.traversal cimport PADDING
 from cygrad._kernels.programs.linked cimport OUTCOME, run_all_linked
 
 from cygrad._core.compute.dispatch import ops
@@ -146,7 +147,9 @@ cdef class Frame:
         free(self.scratch)
 
     cdef char* take(self, size_t nbytes) except NULL:
-        cdef Storage storage = new_storage(max(nbytes, <size_t>1))
+        """Return memory, with room behind it for whole vectors: zeros, as vector mathematics is slow on large numbers there, too."""
+        cdef Storage storage = new_storage(nbytes + PADDING)
+        memset(storage.data, 0, nbytes + PADDING)
         self.storages.append(storage)
         return storage.data
 

@@ -389,7 +389,7 @@ cdef class Shortening:
         return False
 
     cdef bint take_up(self, Py_ssize_t k, Note* note, int operand) except -1:
-        """Put the sum that computes an operand in its place, if nothing else reads it or it is a multiple that sums alone read; False where
+        """Put the sum that computes an operand in its place, if nothing else reads it or it is a multiple that all may compute; False where
         it may not be."""
         cdef const Place* place = self.place_of(operand)
         cdef int slot = place.slot
@@ -402,7 +402,7 @@ cdef class Shortening:
         if not self.is_made_for_steps(k, slot) or not self.steps[writer].sum.terms:
             return False
         source = &self.steps[writer].sum
-        if self.slots[slot].touches != 2 and (self.slots[slot].touches > self.slots[slot].terms + 1 or not is_multiple(source)):
+        if self.slots[slot].touches != 2 and not (is_multiple(source) and self.is_cheap_again(k, slot)):
             return False
         before = &self.notes.notes[writer]
         inner = <const Loop*>before.arguments
@@ -421,6 +421,10 @@ cdef class Shortening:
             self.slots[self.place_of(source.operands[0]).slot].terms += 1
         note.name = self.joined_name(before.name, note.name)
         return True
+
+    cdef bint is_cheap_again(self, Py_ssize_t k, int slot) noexcept:
+        """Return True if a step may as well multiply an operand itself: element by element, where sums alone read it."""
+        return self.steps[k].by_elements and self.slots[slot].touches == self.slots[slot].terms + 1
 
     cdef bint takes_multiple(self, Py_ssize_t k, Note* note, int j) except -1:
         """Let a sum of boxes multiply one of them, where it is a multiple that nothing else reads."""

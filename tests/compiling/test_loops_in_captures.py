@@ -1,5 +1,7 @@
 """Loops of many steps in captured functions: a program has the loop as one call, with the bits of the loop alone."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -297,3 +299,80 @@ def test_second_derivatives_of_loops():
     for ours, pythons in [(lambda x: fori_loop(0, COUNT, body, x), lambda x: fori_with_python(0, COUNT, body, x)),
                           (lambda _: while_loop(*counted, start)[0], lambda _: while_with_python(*counted, start)[0])]:
         np.testing.assert_allclose(second(ours)[0].numpy(), second(pythons)[0].numpy(), rtol=1e-9, atol=1e-12)
+
+
+# ----- Carried values that stay -----
+def staying(carry, x):
+    value, weight, unused = carry
+    return (value @ weight * 0.5 + x).sin() + weight[0], weight, unused
+
+
+STAYING = {
+    "scan": lambda carry, xs: scan(lambda carry, x: (staying(carry, x), carry[0] * 2), carry, xs)[0],
+    "fori_loop": lambda carry, xs: fori_loop(0, COUNT, lambda i, carry: staying(carry, i * 1e-3), carry),
+    "while_loop": lambda carry, xs: while_loop(lambda carry: carry[0][0].sum() < COUNT,
+                                               lambda carry: ((carry[0][0] + 1, staying((carry[0][1], *carry[1:]), 0.1)[0]), *carry[1:]),
+                                               ((cg.zeros(()), carry[0]), *carry[1:])),
+}
+
+
+def by_steps(name, carry, xs):
+    """Do the same by Python, step by step."""
+    last = carry
+    for number in range(COUNT):
+        last = staying(last, {"scan": xs[number], "fori_loop": number * 1e-3, "while_loop": 0.1}[name])
+    return last
+
+
+@pytest.mark.cases("name", STAYING)
+@pytest.mark.cases("create_graph", [False, True])
+def test_carried_values_that_stay(name, create_graph):
+    def first(last):
+        return last[0][1] if name == "while_loop" else last[0]
+
+    for requires_grad in itertools.product((False, True), repeat=2):
+        carry = [drawn(3), *(drawn(3, 3, seed=1).detach().requires_grad_(needs) for needs in requires_grad)]
+        xs = drawn(COUNT, 3, seed=4).detach()
+        last, expected = STAYING[name](tuple(carry), xs), by_steps(name, tuple(carry), xs)
+        assert last[-1] is carry[2] and last[-2] is carry[1]
+        assert_same([first(last)], [expected[0]])
+        inputs = [each for each in carry if each.requires_grad]
+        results = []
+        for value in (first(last), expected[0]):
+            gradients = cg.autograd.grad(value.sum() + (carry[1] * 3).sum(), inputs, create_graph=create_graph, allow_unused=True)
+            results.append([each for each in gradients if each is not None])
+        for ours, pythons in zip(*results, strict=True):
+            np.testing.assert_allclose(ours.detach().numpy(), pythons.detach().numpy(), rtol=1e-9, atol=1e-11)
+
+
+def test_a_value_that_stays_is_a_result_of_each_step():
+    value, weight, xs = drawn(3), drawn(3, seed=1), drawn(COUNT, 3, seed=2)
+    last, ys = scan(lambda carry, x: ((carry[0] * x + carry[1], carry[1]), carry[1]), (value, weight), xs)
+    ours = cg.autograd.grad(last[0].sum() + (ys * xs).sum(), (value, weight))
+    expected = value
+    for x in xs:
+        expected = expected * x + weight
+    pythons = cg.autograd.grad(expected.sum() + (weight * xs).sum(), (value, weight))
+    for gradient, other in zip(ours, pythons, strict=True):
+        np.testing.assert_allclose(gradient.numpy(), other.numpy(), rtol=1e-9)
+
+
+def test_a_value_that_stays_must_not_change_before_the_backward():
+    value, weight = drawn(3), drawn(3, 3, seed=1).detach()
+    last = fori_loop(0, COUNT, lambda _, carry: ((carry[0] @ carry[1]).sin(), carry[1]), (value, weight))
+    weight.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        last[0].sum().backward()
+
+
+def test_a_captured_loop_with_a_value_that_stays():
+    def function(value, weight):
+        last = fori_loop(0, COUNT, lambda _, carry: ((carry[0] @ carry[1]).sin(), carry[1]), (value, weight))
+        return [last[0].detach(), *cg.autograd.grad(last[0].sum(), (value, weight))]
+
+    compiled = cg.compile(function, fullgraph=True)
+    for seed in range(3):
+        args = drawn(3, seed=seed), drawn(3, 3, seed=seed + 5)
+        assert_same(compiled(*args), function(*args))
+    assert compiled.cache_info().hits == 2
+    assert int(compiled.explain(*args).split(maxsplit=1)[0]) < 150

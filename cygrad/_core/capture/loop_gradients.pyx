@@ -89,9 +89,10 @@ cdef class Sums:
                 self.addend_count += 1
         for k, number in enumerate(looped.differentiable):
             target, layout, tensor = &self.targets[k], looped.replay.backward_part.results[k], inputs[number]
-            target.carried, target.base = number if number < looped.carried else -1, -1
-            target.nbytes, target.is_sum = tensor.count * cg_itemsize[tensor.dtype_nr], number >= looped.carried + looped.slices
-            if number < looped.carried:
+            target.carried, target.base = number if looped.is_carried(number) else -1, -1
+            target.nbytes = tensor.count * cg_itemsize[tensor.dtype_nr]
+            target.is_sum = not looped.carried <= number < looped.carried + looped.slices
+            if looped.is_carried(number):
                 self.totals.append(None)
             else:
                 if not target.is_sum:
@@ -164,7 +165,7 @@ cdef class Sums:
         cdef int k
         self.set_weights(self.first - self.step)        # of the first carried values, which only rows of passed ones are stacked from
         for k, number in enumerate(self.looped.differentiable):
-            if number < self.looped.carried:
+            if self.looped.is_carried(number):
                 tensor = tensor_like(self.looped.layouts[number])
                 memcpy(address(tensor), self.weights[self.weight_of_carried[<int>number]].data, self.targets[k].nbytes)
                 gradients.append(tensor)

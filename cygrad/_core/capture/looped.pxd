@@ -24,6 +24,7 @@ cdef struct StepValue:
     int base
     intptr_t offset
     size_t nbytes
+    bint stays                  # a carried value that each step returns as it is: one tensor, as a constant is
 
 # A row of a tensor for each step.
 cdef struct Rows:
@@ -42,6 +43,7 @@ cdef class LoopedStep:
     cdef list recorded                  # the values of the loop that require gradients: (their kind, number, place of the gradient)
 
     cdef bint can_loop(self)
+    cdef bint is_carried(self, int number) noexcept
 
 cdef class Frame:
     cdef const LinkedStep* steps

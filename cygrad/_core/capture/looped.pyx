@@ -95,20 +95,26 @@ cdef class LoopedStep:
             return False
         for k, layout in enumerate(self.layouts):
             self.values[k].base, self.values[k].nbytes = layout.base, layout_bytes(layout)
-            if (layout.kind != MADE or layout.base < replay.first_own or layout.base in bases or layout.offset
+            self.values[k].stays = layout.kind == SAME and layout.base == k
+            if not self.values[k].stays and (layout.kind != MADE or layout.base < replay.first_own or layout.base in bases or layout.offset
                     or replay.sizes[layout.base - replay.first_own] != self.values[k].nbytes):
                 return False
             bases.add(layout.base)
         for k, layout in enumerate(self.result_layouts):
             self.results[k].base, self.results[k].offset, self.results[k].nbytes = layout.base, layout.offset, layout_bytes(layout)
-            if layout.kind == SAME and layout.base < self.carried:
+            if layout.kind == SAME and self.is_carried(layout.base):
                 self.results[k].base += FIRST_INPUT
             elif layout.kind != MADE or layout.base < replay.first_own:
                 return False
         for layout in replay.backward_part.results:
             if layout is not None and (layout.ndim > 8 or add.kernel.loops[layout.dtype] is NULL):
                 return False
-        return [number for number in self.differentiable if number < self.carried] == [k for kind, k, _ in self.recorded if kind == CARRIED]
+        return ([number for number in self.differentiable if self.is_carried(number)]
+                == [k for kind, k, _ in self.recorded if kind == CARRIED])
+
+    cdef bint is_carried(self, int number) noexcept:
+        """Return True if an input is another value in each step."""
+        return number < self.carried and not self.values[number].stays
 
 
 @cython.final
@@ -133,6 +139,9 @@ cdef class Frame:
         for base in range(replay.first_own, replay.bases):
             self.pointers[base] = self.take(replay.sizes[base - replay.first_own])
         for k in range(self.carried):
+            if self.values[k].stays:
+                self.pointers[FIRST_INPUT + k] = value_address(<TensorImpl>inputs[k])
+                continue
             self.pointers[FIRST_INPUT + k] = self.take(self.values[k].nbytes)
             self.state_bytes += self.values[k].nbytes
         for k in range(self.slice_count):
@@ -156,14 +165,16 @@ cdef class Frame:
     cdef void copy_state(self, char* target) noexcept nogil:
         cdef int k
         for k in range(self.carried):
-            memcpy(target, self.pointers[FIRST_INPUT + k], self.values[k].nbytes)
-            target += self.values[k].nbytes
+            if not self.values[k].stays:
+                memcpy(target, self.pointers[FIRST_INPUT + k], self.values[k].nbytes)
+                target += self.values[k].nbytes
 
     cdef void set_state(self, const char* source) noexcept nogil:
         cdef int k
         for k in range(self.carried):
-            memcpy(self.pointers[FIRST_INPUT + k], source, self.values[k].nbytes)
-            source += self.values[k].nbytes
+            if not self.values[k].stays:
+                memcpy(self.pointers[FIRST_INPUT + k], source, self.values[k].nbytes)
+                source += self.values[k].nbytes
 
     cdef bint run_forward(self, Py_ssize_t row) noexcept nogil:
         """Run the forward part on the slices of a row; False if a decision comes out otherwise."""
@@ -180,9 +191,10 @@ cdef class Frame:
         cdef char* value
         cdef int k
         for k in range(self.carried):
-            value = self.pointers[FIRST_INPUT + k]
-            self.pointers[FIRST_INPUT + k] = self.pointers[self.values[k].base]
-            self.pointers[self.values[k].base] = value
+            if not self.values[k].stays:
+                value = self.pointers[FIRST_INPUT + k]
+                self.pointers[FIRST_INPUT + k] = self.pointers[self.values[k].base]
+                self.pointers[self.values[k].base] = value
 
     cdef Py_ssize_t run_while(self, Py_ssize_t room, int64_t* every, char* states) except? -2:
         """Run steps as long as the first decision comes out as in the capture, and return how many; -1 if another one comes out otherwise.

@@ -57,7 +57,7 @@ def run_looped_while(LoopedStep looped not None, list inputs not None, object re
     """
     cdef Loop loop = new_loop(looped)
     cdef int k
-    cdef size_t nbytes = sum([looped.values[k].nbytes for k in range(looped.carried)])
+    cdef size_t nbytes = sum([looped.values[k].nbytes for k in range(looped.carried) if looped.is_carried(k)])
     if looped.slices or looped.outputs or looped.first_decision < 0:
         raise ValueError("run_looped_while: a step with a decision, without slices and further results is needed")
     loop.count, loop.step, loop.room = UNTIL_THE_END, 1, MOST_STATES
@@ -159,7 +159,8 @@ cdef class Loop:
             rows[k].stride = <intptr_t>looped.results[k].nbytes
             rows[k].data = address(tensor) - min(self.row, last_row) * rows[k].stride
         for k in range(looped.carried):
-            memcpy(frame.pointers[FIRST_INPUT + k], value_address(<TensorImpl>inputs[k]), looped.values[k].nbytes)
+            if looped.is_carried(k):
+                memcpy(frame.pointers[FIRST_INPUT + k], value_address(<TensorImpl>inputs[k]), looped.values[k].nbytes)
         states = NULL if history is None else address(history)
         if self.count == UNTIL_THE_END:
             counts[1] = 1
@@ -172,6 +173,9 @@ cdef class Loop:
         elif not frame.run_steps(self.count, self.row, self.step, self.every, states, rows):
             return None
         for k in range(looped.carried):
+            if not looped.is_carried(k):
+                last.append(inputs[k])
+                continue
             tensor = tensor_like(looped.layouts[k])
             memcpy(address(tensor), frame.pointers[FIRST_INPUT + k], looped.values[k].nbytes)
             last.append(tensor)
@@ -270,7 +274,7 @@ cdef class LoopNode(Node):
         loop, inputs, versions, history, count_and_block, rerun = self.saved0
         for k, (tensor, version) in enumerate(zip(inputs, versions)):
             # The loop has copies of carried values.
-            if version_of(tensor.storage) != version and (k >= loop.looped.carried or not whole):
+            if version_of(tensor.storage) != version and not (loop.looped.is_carried(k) and whole):
                 check_version(tensor, version, tensor.node, self)
         if whole:
             computed = noted_attempt(loop.reverse_steps, (list(inputs), history, count_and_block, gradients))

@@ -96,7 +96,9 @@ cdef class LoopedStep:
         for k, layout in enumerate(self.layouts):
             self.values[k].base, self.values[k].nbytes = layout.base, layout_bytes(layout)
             self.values[k].stays = layout.kind == SAME and layout.base == k
-            if not self.values[k].stays and (layout.kind != MADE or layout.base < replay.first_own or layout.base in bases or layout.offset
+            if self.values[k].stays:
+                continue
+            if (layout.kind != MADE or layout.base < replay.first_own or layout.base in bases or layout.offset
                     or replay.sizes[layout.base - replay.first_own] != self.values[k].nbytes):
                 return False
             bases.add(layout.base)

@@ -160,9 +160,8 @@ def _stacked(ys: list[Any]) -> Any:
     spec = columns[0][1]
     if any(other != spec for _, other in columns):
         raise TypeError("scan: all steps must return a y of one structure")
-    if all(leaf is None for leaf in columns[0][0]):
-        return ys[0]
-    return tree_unflatten([stack(list(leaves)) for leaves in zip(*(leaves for leaves, _ in columns), strict=True)], spec)
+    rows = zip(*(leaves for leaves, _ in columns), strict=True)
+    return tree_unflatten([None if leaves[0] is None else stack(list(leaves)) for leaves in rows], spec)
 
 
 def _nothing(step: Any, carry: Any, leaves: list[Any], spec: Any) -> Any:

@@ -61,6 +61,9 @@ def test_trees_numbers_of_steps_and_no_steps():
     equal((last["s"], ys["first"]), (C + X[0] * X[0] * 2 + X[1] * X[1] * 2 + X[2] * X[2] * 2, X))
     last, ys = scan(lambda c, x: (c * 2, None), C, length=5)
     assert last.tolist() == [32, 64] and ys is None
+    for count in (0, 3, 100):
+        ys = scan(lambda c, x: (c * 0.5, (c, None, {"first": c[0], "none": None})), C, length=count)[1]
+        assert ys[0].shape == (count, 2) and ys[1] is None and ys[2]["first"].shape == (count,) and ys[2]["none"] is None
     last, ys = scan(step, C, X[:0])
     assert last is C and ys.shape == (0, 2) and ys.dtype == cg.float64
 

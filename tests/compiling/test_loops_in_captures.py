@@ -10,6 +10,7 @@ from cygrad.func import fori_loop, scan, while_loop
 from cygrad.func.control import LOOPED_FROM
 from samples import same_bits
 
+pytestmark = pytest.mark.usefixtures("usual_sizes")     # a loop takes no step that may be pending
 COUNT = LOOPED_FROM + 9
 
 

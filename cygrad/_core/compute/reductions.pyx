@@ -12,10 +12,11 @@ from cygrad._core.compute.contraction cimport contract
 from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add_output, begin_launch, kernel_function,
                                           run_decision, run_launch)
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, new_tensor, shallow_copy, stand_alone, value_address
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, TensorImpl, empty, is_dense, new_address, new_tensor, shallow_copy, stand_alone,
+                                        value_address)
 from cygrad._core.memory.sizes cimport dim_bits, integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, is_dense, may_cast,
+from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, may_cast,
                                              refused, tensor_of_operand, write_out)
 from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,

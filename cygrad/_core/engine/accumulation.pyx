@@ -7,14 +7,14 @@ from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.engine.hooks cimport refuse_many
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport note_gradient
-from cygrad._core.graph.tensor cimport CONTIGUOUS, SPARSE, TensorImpl, count_change, empty, empty_strided, is_unique
+from cygrad._core.graph.tensor cimport CONTIGUOUS, SPARSE, TensorImpl, count_change, empty, empty_strided, is_dense, is_unique
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, private_examples
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport accumulate_function, upward
-from cygrad._core.operands.operands cimport Value, check_writable, copy_into, is_dense, same_shape
+from cygrad._core.operands.operands cimport Value, check_writable, copy_into, same_shape
 from cygrad._kernels.programs.settings cimport noted
 
 

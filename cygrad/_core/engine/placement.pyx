@@ -14,12 +14,12 @@ from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
 from cygrad._core.graph.rules cimport RuleNode, RuleOp
-from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_unique, tensor_type,
+from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_dense, is_unique, tensor_type,
                                         value_address)
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
-from cygrad._core.operands.operands cimport copy_of, fits_loop, is_dense, same_shape, shape_is
+from cygrad._core.operands.operands cimport copy_of, fits_loop, same_shape, shape_is
 from cygrad._core.programs.deferred cimport copy_later
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 from cygrad._kernels.drivers.packing cimport zero_dense

@@ -10,6 +10,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.node cimport Node
 from cygrad._core.memory.looks cimport note_look
+from cygrad._core.memory.sizes cimport fill_block
 from cygrad._core.memory.storage cimport Storage, settle, settle_value
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
@@ -129,6 +130,9 @@ cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) e
 cdef TensorImpl shallow_copy(TensorImpl tensor)
 cdef TensorImpl copy_in(TensorImpl tensor, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef void stand_alone(TensorImpl view)
+cdef inline bint is_dense(TensorImpl tensor) noexcept:
+    """Return True if the elements fill a block of memory, each once, in some order of the dims."""
+    return tensor.flags & CONTIGUOUS or fill_block(tensor.ndim, tensor.sizes, tensor.strides)
 cdef bint is_unique(PyObject* object) noexcept
 cdef bint has_own_memory(TensorImpl tensor) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept

@@ -253,11 +253,10 @@ cdef void stand_alone(TensorImpl view):
 
 
 cdef bint is_unique(PyObject* object) noexcept:
-    """Return True if the caller has the only reference to a tensor, and the tensor the only one to its memory.
-
-    A free-threaded interpreter would need another way.
-    """
-    return Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and has_own_memory(<TensorImpl>object)
+    """Return True if a result may be written over a tensor: the caller has the only reference to it, it has the only one to its memory, and
+    each element has a place of its own. A free-threaded interpreter would need another way."""
+    return (Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and has_own_memory(<TensorImpl>object)
+            and is_dense(<TensorImpl>object))
 
 
 cdef bint has_own_memory(TensorImpl tensor) noexcept:

@@ -23,6 +23,8 @@ cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intpt
                       const intptr_t* strides) noexcept
 cdef void bytes_between(int ndim, const intptr_t* sizes, const intptr_t* strides, intptr_t itemsize, intptr_t* first,
                         intptr_t* end) noexcept
+# Elements fill a block of memory, each once, in some order of the dims.
+cdef bint fill_block(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes)
 cdef object new_size(int ndim, const intptr_t* sizes)
 

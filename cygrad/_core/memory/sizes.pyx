@@ -224,6 +224,27 @@ cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intpt
             and last <= memory + nbytes - data - itemsize)
 
 
+cdef bint fill_block(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept:
+    cdef intptr_t expected = 1
+    cdef int d, used_count = 0, next_dim
+    cdef bint used[MAX_DIMS]
+    for d in range(ndim):
+        used[d] = sizes[d] == 1
+        used_count += used[d]
+    while used_count < ndim:
+        next_dim = -1
+        for d in range(ndim):
+            if not used[d] and strides[d] == expected:
+                next_dim = d
+                break
+        if next_dim < 0:
+            return False
+        used[next_dim] = True
+        expected *= sizes[next_dim]
+        used_count += 1
+    return True
+
+
 cdef void bytes_between(int ndim, const intptr_t* sizes, const intptr_t* strides, intptr_t itemsize, intptr_t* first,
                         intptr_t* end) noexcept:
     """Write where the elements of a layout begin and end, from its first element; strides may be negative."""

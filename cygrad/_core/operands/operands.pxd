@@ -51,7 +51,6 @@ cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
 cdef TensorImpl number_tensor(const Value* value, int dtype)
-cdef bint is_dense(TensorImpl tensor) noexcept
 # All elements are the same one, as in the gradient of a sum.
 cdef bint is_one_number(TensorImpl tensor) noexcept
 

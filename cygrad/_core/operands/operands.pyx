@@ -13,7 +13,7 @@ from libc.string cimport memset
 from cygrad._core.graph.constants cimport copy_as_described, move, tensor_of_number
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
-from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad,
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, is_dense, needs_grad,
                                         new_tensor, place_of, tensor_type)
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
@@ -361,30 +361,6 @@ cdef bint is_one_number(TensorImpl tensor) noexcept:
     for d in range(tensor.ndim):
         if tensor.strides[d] and tensor.sizes[d] > 1:
             return False
-    return True
-
-
-cdef bint is_dense(TensorImpl tensor) noexcept:
-    """Say whether the elements fill a block of memory, each once, in some order of the dims."""
-    cdef intptr_t expected = 1
-    cdef int d, used_count = 0, next_dim
-    cdef bint used[MAX_DIMS]
-    if tensor.flags & CONTIGUOUS:
-        return True
-    for d in range(tensor.ndim):
-        used[d] = tensor.sizes[d] == 1
-        used_count += used[d]
-    while used_count < tensor.ndim:
-        next_dim = -1
-        for d in range(tensor.ndim):
-            if not used[d] and tensor.strides[d] == expected:
-                next_dim = d
-                break
-        if next_dim < 0:
-            return False
-        used[next_dim] = True
-        expected *= tensor.sizes[next_dim]
-        used_count += 1
     return True
 
 

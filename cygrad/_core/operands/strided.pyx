@@ -5,12 +5,12 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport geometry_of
 from cygrad._core.graph.rules cimport RuleOp, record, record_view, rule_op, needs_node
-from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, view_of
+from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, is_dense, new_tensor, offset_of, view_of
 from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
                                         sizes_tuple, span)
 from cygrad._core.memory.storage cimport DType
 from cygrad._core.operands.arrays cimport array_of, values_of
-from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense
+from cygrad._core.operands.operands cimport copy_into, copy_of
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of
 
 import numpy

@@ -1,4 +1,4 @@
-"""Gradients whose elements share memory, as programs return those of sums: nodes that write over a gradient must not write there."""
+"""Gradients whose elements share memory, as programs return for sums: nodes that write over a gradient must not write there."""
 
 import numpy as np
 import pytest

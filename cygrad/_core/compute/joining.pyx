@@ -60,7 +60,7 @@ cdef int write_pieces(TensorImpl joined, tuple pieces, int along) except -1:
 cdef tuple given_tensors(str name, object tensors):
     """Return the tensors of a sequence."""
     cdef tuple parts
-    if isinstance(tensors, TensorImpl) or not hasattr(tensors, "__iter__"):
+    if not isinstance(tensors, (list, tuple)) and (isinstance(tensors, TensorImpl) or not hasattr(tensors, "__iter__")):
         kind = "Tensor" if isinstance(tensors, TensorImpl) else type(tensors).__name__
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
     parts = tuple(tensors)

@@ -1,7 +1,7 @@
 """Loops and branches as functions, with JAX's names and order of arguments: `scan`, `fori_loop`, `while_loop`, `cond`.
 
 They run as Python's loops do, so derivatives of every order, forward mode and vmap hold. Inside of vmap a predicate may differ among
-examples: then both ways are computed, and `where` chooses. The step of a long `scan` is captured (`cygrad.compile`), where possible.
+examples: then both ways are computed, and `where` chooses. The step of a long loop is captured (`cygrad.compile`), where possible.
 """
 
 from __future__ import annotations
@@ -190,6 +190,8 @@ def _with_snapshots(step: Any, carry: Any, at: Any, order: range, snapshots: int
 def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: Any) -> Any:
     """Return the carry after `carry = body(i, carry)` for i from `lower` up to `upper` - 1; i is an int.
 
+    Of 64 steps or more all but the first ones run without Python, if the body only computes and compares with i (docs/compile.md).
+
     TypeError for a carry that changes its structure, shapes or dtypes. After `jax.lax.fori_loop`.
 
     >>> import cygrad
@@ -235,6 +237,8 @@ def _step_of_numbers(body: Callable[[int, Any], Any]) -> Callable[[Any, Any], tu
 
 def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: Any) -> Any:
     """Return the carry after `carry = body(carry)` as long as `cond(carry)` holds; it has derivatives, as all loops have.
+
+    Behind 64 steps, all run without Python, if `cond` returns a tensor of one bool (docs/compile.md).
 
     Inside of vmap the loop runs while it holds for some example; the carry of the others stays. TypeError for a carry that changes its
     structure, shapes or dtypes, and for a predicate that is no bool. After `jax.lax.while_loop`.

@@ -24,6 +24,8 @@ from cygrad.operators.joining import cat, stack
 from cygrad.operators.masking import where
 from cygrad.pytree import tree_flatten, tree_unflatten
 
+Step = Callable[[Any, Any], tuple[Any, Any]]
+
 CAPTURED_FROM = 64      # steps from which a capture, which takes as long as some ten of them, pays
 LOOPED_FROM = 512       # in the capture of a function: programs have all steps of a shorter loop, whose backward runs each once, not twice
 LARGEST_NUMBER = 1 << 26        # of a step of a captured `fori_loop`: its square is a float64, too
@@ -208,7 +210,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
 
     if not _pays(len(numbers)) or max(map(abs, (numbers.start, numbers.stop))) > LARGEST_NUMBER or not sees_results_alone():
         return steps(numbers, carry)
-    run = captured_quietly(_step_of_numbers(body))
+    run = captured_quietly(_kept_step(body, None, _step_of_numbers))
     column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
     if is_noting():         # the program that is captured reads no number
         carry = steps(numbers[:FIRST_STEPS], carry)
@@ -221,17 +223,22 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
     return steps(rest, carry) if loop is None else loop.carry
 
 
-def _step_of_numbers(body: Callable[[int, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """Return the step of a `fori_loop`, whose number is a 0-d tensor of float64; of one `body` the same one each time."""
+def _kept_step(body: Callable[..., Any], cond: Callable[[Any], Any] | None, make: Callable[..., Step]) -> Step:
+    """Return the step that is made of a body and a predicate: of the same two functions the same one each time, as it keeps its program."""
     known = getattr(body, "__dict__", {}).get("__step__")
-    if known is not None and known[0] is body:      # `functools.wraps` copies it to another function
-        return cast("Callable[[Any, Any], tuple[Any, Any]]", known[1])
+    if known is not None and known[0] is body and known[1] is cond:     # `functools.wraps` copies it to another function
+        return cast("Step", known[2])
+    step = make(body, cond)
+    if isinstance(body, FunctionType):
+        body.__dict__["__step__"] = body, cond, step
+    return step
 
+
+def _step_of_numbers(body: Callable[[int, Any], Any], _: None) -> Step:
+    """Return the step of a `fori_loop`, whose number is a 0-d tensor of float64."""
     def step(carry: Any, number: Any) -> tuple[Any, Any]:
         return as_numbers(body(cast("int", IntInput(number, LARGEST_NUMBER)), carry)), None
 
-    if isinstance(body, FunctionType):
-        body.__dict__["__step__"] = body, step
     return step
 
 
@@ -264,7 +271,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
     carry, ended = steps(carry, FIRST_STEPS if is_noting() else CAPTURED_FROM)
     if ended or not sees_results_alone():
         return carry if ended else steps(carry)[0]
-    run = captured_quietly(_step_while(cond, body))
+    run = captured_quietly(_kept_step(body, cond, _step_while))
     try:
         for _ in range(0 if is_noting() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])
@@ -278,12 +285,8 @@ class _Ended(Exception):
     """The predicate of a `while_loop` does not hold."""
 
 
-def _step_while(cond: Callable[[Any], Any], body: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """Return a step whose first decision is the predicate of a loop; of one `cond` and `body` the same one each time."""
-    known = getattr(body, "__dict__", {}).get("__step_while__")
-    if known is not None and known[0] is body and known[1] is cond:
-        return cast("Callable[[Any, Any], tuple[Any, Any]]", known[2])
-
+def _step_while(body: Callable[[Any], Any], cond: Callable[[Any], Any]) -> Step:
+    """Return a step whose first decision is the predicate of a loop."""
     def step(carry: Any, _: None) -> tuple[Any, Any]:
         first = noted_steps()
         predicate = cond(carry)
@@ -292,8 +295,6 @@ def _step_while(cond: Callable[[Any], Any], body: Callable[[Any], Any]) -> Calla
             raise _Ended
         return body(carry), None
 
-    if isinstance(body, FunctionType):
-        body.__dict__["__step_while__"] = body, cond, step
     return step
 
 

@@ -64,6 +64,8 @@ cdef class Frame:
     cdef bint run_forward(self, Py_ssize_t row) noexcept nogil
     cdef bint run_backward(self) noexcept nogil
     cdef void hand_on(self) noexcept nogil
+    cdef void drop_every_other(self, char* states, Py_ssize_t count) noexcept nogil
+    cdef bint fails_first_decision(self) noexcept nogil
     cdef Py_ssize_t run_while(self, Py_ssize_t room, int64_t* every, char* states) except? -2
     cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1
 

@@ -203,15 +203,14 @@ cdef class Frame:
         `states` gets the carried values before each block; where there are `room` of them, every other one is left, for blocks of twice the
         steps.
         """
-        cdef Py_ssize_t k = 0, j
+        cdef Py_ssize_t k = 0
         cdef bint runs = True
         while runs:
             with nogil:
                 while runs:
                     if states is not NULL and k % every[0] == 0:
                         if k // every[0] == room:
-                            for j in range(1, room // 2):
-                                memcpy(states + j * self.state_bytes, states + 2 * j * self.state_bytes, self.state_bytes)
+                            self.drop_every_other(states, room)
                             every[0] *= 2
                         self.copy_state(states + k // every[0] * self.state_bytes)
                     runs = self.run_forward(0)
@@ -221,9 +220,18 @@ cdef class Frame:
                         if k % BETWEEN_SIGNALS == 0:
                             break
             PyErr_CheckSignals()
-        return k if run_all_linked(self.steps, self.first, self.first_decision, self.addresses, self.pointers, self.scratch) \
-            and not run_all_linked(self.steps, self.first_decision, self.first_decision + 1, self.addresses, self.pointers,
-                                   self.scratch) else -1
+        return k if self.fails_first_decision() else -1
+
+    cdef void drop_every_other(self, char* states, Py_ssize_t count) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(1, count // 2):
+            memcpy(states + k * self.state_bytes, states + 2 * k * self.state_bytes, self.state_bytes)
+
+    cdef bint fails_first_decision(self) noexcept nogil:
+        """Return True if a step, which did not come to its end, ended at its first decision."""
+        cdef Py_ssize_t decision = self.first_decision
+        return (run_all_linked(self.steps, self.first, decision, self.addresses, self.pointers, self.scratch)
+                and not run_all_linked(self.steps, decision, decision + 1, self.addresses, self.pointers, self.scratch))
 
     cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1:
         """Run steps; `states` gets the carried values before each block, `rows` the results. False if a decision comes out otherwise."""

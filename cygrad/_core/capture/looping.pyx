@@ -18,7 +18,7 @@ from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node, finish_node_type, init_node
-from cygrad._core.graph.notes cimport noted_attempt
+from cygrad._core.graph.notes cimport noted_call
 from cygrad._core.graph.saved cimport check_version
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
 from cygrad._core.graph.tracking cimport track_reachable
@@ -80,7 +80,7 @@ cdef object run_recorded(Loop loop, list inputs, object rerun):
     cdef TensorImpl tensor
     cdef LoopNode node
     cdef int k
-    outcome = noted_attempt(loop.scan_steps, tuple(inputs))
+    outcome = noted_call(loop.scan_steps, tuple(inputs), {}, True)
     if outcome is None:
         return None
     last, stacked, history, count_and_block = outcome
@@ -277,7 +277,7 @@ cdef class LoopNode(Node):
             if version_of(tensor.storage) != version and not (loop.looped.is_carried(k) and whole):
                 check_version(tensor, version, tensor.node, self)
         if whole:
-            computed = noted_attempt(loop.reverse_steps, (list(inputs), history, count_and_block, gradients))
+            computed = noted_call(loop.reverse_steps, (list(inputs), history, count_and_block, gradients), {}, True)
         if computed is None:
             computed = rerun(inputs, gradients, bool(grad_mode()[0]))
         return hand_over(self, computed, results)

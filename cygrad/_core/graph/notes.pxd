@@ -112,6 +112,5 @@ cdef int note_flags(TensorImpl tensor) except -1
 cdef list tensors_among(object value, list tensors)
 cdef object begin_call(tuple arguments, dict keywords)
 cdef list tensors_of_node(list results)
-cdef object noted_call(object function, tuple arguments, dict keywords)
-cdef object noted_attempt(object function, tuple arguments)
+cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=*)
 cdef int end_call(object frame, object function, object result, bint changes=*) except -1

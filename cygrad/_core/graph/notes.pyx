@@ -504,25 +504,16 @@ cdef list tensors_of_node(list results):
     return saved
 
 
-cdef object noted_call(object function, tuple arguments, dict keywords):
-    """Call a function, and note the call if it looks at values."""
+cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=False):
+    """Call a function, and note the call if it looks at values. One that has given up returns None, and is not noted; a replay gives up
+    where it does."""
     frame = begin_call(arguments, keywords) if is_noting() else None
     result = function(*arguments, **keywords)
-    if frame is not None:
-        end_call(frame, function, result)
-    return result
-
-
-cdef object noted_attempt(object function, tuple arguments):
-    """Call a function that may give up, and note the call; else return None, and nothing is noted. A replay gives up where it returns None.
-    """
-    frame = begin_call(arguments, {}) if is_noting() else None
-    result = function(*arguments)
-    if frame is not None and result is not None:
-        end_call(frame, function, result)
-    elif frame is not None:
+    if frame is not None and may_give_up and result is None:
         (<Notes>frame[0]).drop(frame[1])
         (<Notes>frame[0]).looks.count = frame[2]
+    elif frame is not None:
+        end_call(frame, function, result)
     return result
 
 

@@ -15,9 +15,9 @@ from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (ELEMENT_KINDS, FAR, KERNEL, MAX_PLACES, MEMBER, MOVE, OUTCOME, PYTHON, STEPS_BETWEEN_SIGNALS,
-                                              Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop, kind_of_sum, run_element_sum,
-                                              run_loop)
+from cygrad._kernels.programs.linked cimport (APART, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, OUTCOME, PYTHON,
+                                              STEPS_BETWEEN_SIGNALS, Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop,
+                                              kind_of_sum, run_element_sum, run_loop)
 
 cdef enum:
     LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
@@ -405,7 +405,7 @@ cdef class Captured:
 
     cdef int link_addresses(self, LinkedStep* step, list places, list bases) except -1:
         """Link a step whose places do not fit into it."""
-        step.count, step.offsets[0], step.offsets[1] = FAR, self.address_count, <int>len(places)
+        step.count, step.offsets[0], step.offsets[1] = APART, self.address_count, <int>len(places)
         for slot, offset in places:
             self.addresses[self.address_count] = Address(bases[slot][0], offset + bases[slot][1])
             self.address_count += 1

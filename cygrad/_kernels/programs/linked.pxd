@@ -28,7 +28,7 @@ cdef extern from "programs/element_steps.h" nogil:
         void* content       # a number, a sum, a Loop or a Kernel, which many steps may share; or nothing
         int offsets[MAX_PLACES]     # of the operands
         unsigned short bases[MAX_PLACES]
-        unsigned char kind, count   # FAR: operands of a kernel are addresses apart, offsets[1] of them from offsets[0] on
+        unsigned char kind, count   # APART: operands of a kernel are addresses apart, offsets[1] of them from offsets[0] on
     ctypedef struct ElementSum "cg_element_sum":    # a sum of multiples of a few doubles, one by one
         double numbers[2 * MAX_TERMS]
         int n
@@ -46,7 +46,7 @@ cdef enum LinkedKind:
     MEMBER          # of a group, which the first of them runs
 
 cdef enum:
-    FAR = 0xff
+    APART = 0xff
     STEPS_BETWEEN_SIGNALS = 64
     ELEMENTS_PER_STEP = 1 << 11     # of loops that count as one of these
 

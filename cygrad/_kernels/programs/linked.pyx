@@ -61,9 +61,9 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
             return -1
         elif kind != MEMBER:
             kernel = <const Kernel*>step.content
-            for j in range(step.count if step.count != FAR else 0):
+            for j in range(step.count if step.count != APART else 0):
                 data[j] = bases[step.bases[j]] + step.offsets[j]
-            for j in range(step.offsets[1] if step.count == FAR else 0):
+            for j in range(step.offsets[1] if step.count == APART else 0):
                 place = &addresses[step.offsets[0] + j]
                 data[j] = bases[place.base] + place.offset
             arguments = kernel.arguments

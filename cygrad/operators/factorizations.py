@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _cholesky = our_loop("cholesky")
 
 
-_BLOCK = 64     # columns of a block of the gradient; of three blocks and more it takes half of the time and less
+_BLOCK = 48     # columns of a block of the gradient; of three blocks and more it takes half of the time and less
 
 
 def _by_whole_matrix(g: Tensor, L: Tensor) -> Tensor:

@@ -102,6 +102,15 @@ CG_VECTORISED void CG_NAME(copy)(intptr_t n, CG_T *restrict y, intptr_t step_y, 
         for (intptr_t i = 0; i < n; i++) y[i * step_y] = x[i * step];
 }
 
+/* Copy n rows of CG_COLUMNS columns that lie side by side in one of both. */
+CG_CALLED void CG_NAME(copy_rows)(intptr_t n, CG_T *restrict y, intptr_t y_down, intptr_t y_right, const CG_T *restrict x, intptr_t down,
+                                  intptr_t right)
+{
+    for (intptr_t i = 0; i < n; i++, y += y_down, x += down)
+#pragma GCC unroll 8
+        for (int c = 0; c < CG_COLUMNS; c++) y[c * y_right] = x[c * right];
+}
+
 /* The data that threads share. Of products c -= a b: the sizes, packed rows of a, b and c. Of solutions: the sizes of x, the packed triangle, x. */
 typedef struct {
     intptr_t m, n, k, down, right, ld, above;
@@ -114,9 +123,11 @@ typedef struct {
 /* Copy columns from the j-th on, padded to CG_COLUMNS and by `tail` rows. */
 CG_CALLED void CG_NAME(take_columns)(const CG_JOB *job, const CG_T *from, intptr_t j, intptr_t n, intptr_t tail, CG_T *columns)
 {
+    const int in_rows = job->right == 1 && j + CG_COLUMNS <= job->n;
+    if (in_rows) CG_NAME(copy_rows)(n, columns, 1, CG_HEIGHT, from + j, job->down, 1);
     for (intptr_t c = 0; c < CG_COLUMNS; c++, columns += CG_HEIGHT) {
         const intptr_t length = j + c < job->n ? n : 0;
-        if (length) CG_NAME(copy)(n, columns, 1, from + (j + c) * job->right, job->down);
+        if (length && !in_rows) CG_NAME(copy)(n, columns, 1, from + (j + c) * job->right, job->down);
         memset(columns + length, 0, (n - length + tail) * sizeof(CG_T));
     }
 }
@@ -203,33 +214,35 @@ static void CG_NAME(multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a,
 }
 
 /* ----- Triangular solutions ----- */
-CG_INLINED void CG_NAME(eliminate)(int divides, CG_T number, int lane, const CG_VECTOR column, CG_VECTOR *left, CG_VECTOR *solved,
-                                   const CG_MASK here)
+CG_INLINED void CG_NAME(eliminate)(int divides, CG_T number, int lane, const CG_VECTOR column, CG_VECTOR *left, CG_T *x)
 {
 #pragma GCC unroll 8
     for (int c = 0; c < CG_COLUMNS; c++) {
         const CG_VECTOR value = divides ? CG_LANE(left[c], lane) / number : CG_LANE(left[c], lane) * number;
         left[c] -= column * value;
-        solved[c] = (CG_VECTOR)((CG_MASK)solved[c] | ((CG_MASK)value & here));
+        x[c * CG_HEIGHT + lane] = value[0];
     }
 }
 
-/* Solve with a packed triangle of CG_LANES rows, below its pivots. The solution is stored apart: no later infinity gets into it. */
+/* Solve with a packed triangle of CG_LANES rows, below its pivots, whose inverses lie CG_HEIGHT behind them: 0 where there is none. */
 CG_CALLED void CG_NAME(substitute)(const CG_T *triangle, const CG_T *pivots, CG_T *x)
 {
-    CG_VECTOR left[CG_COLUMNS], solved[CG_COLUMNS];
-    CG_MASK lanes;
-    for (int lane = 0; lane < CG_LANES; lane++) lanes[lane] = lane;
+    CG_VECTOR left[CG_COLUMNS];
+    int divides = 0;
+    for (int lane = 0; lane < CG_LANES; lane++) divides |= pivots[CG_HEIGHT + lane] == 0;
 #pragma GCC unroll 8
-    for (int c = 0; c < CG_COLUMNS; c++) left[c] = *(const CG_VECTOR *)(x + c * CG_HEIGHT), solved[c] = (CG_VECTOR){0};
-    for (int lane = 0; lane < CG_LANES; lane++, triangle += CG_LANES) {
-        const CG_VECTOR column = *(const CG_VECTOR *)triangle;
-        const CG_T inverse = 1 / pivots[lane], size = inverse < 0 ? -inverse : inverse;
-        if (size >= CG_LEAST && size <= 1 / CG_LEAST) CG_NAME(eliminate)(0, inverse, lane, column, left, solved, lanes == lane);
-        else CG_NAME(eliminate)(1, pivots[lane], lane, column, left, solved, lanes == lane);
-    }
-#pragma GCC unroll 8
-    for (int c = 0; c < CG_COLUMNS; c++) *(CG_VECTOR *)(x + c * CG_HEIGHT) = solved[c];
+    for (int c = 0; c < CG_COLUMNS; c++) left[c] = *(const CG_VECTOR *)(x + c * CG_HEIGHT);
+    if (!divides)
+#pragma GCC unroll 16
+        for (int lane = 0; lane < CG_LANES; lane++)
+            CG_NAME(eliminate)(0, pivots[CG_HEIGHT + lane], lane, ((const CG_VECTOR *)triangle)[lane], left, x);
+    else
+        for (int lane = 0; lane < CG_LANES; lane++) {
+            const CG_T inverse = pivots[CG_HEIGHT + lane];
+            const CG_VECTOR column = ((const CG_VECTOR *)triangle)[lane];
+            if (inverse != 0) CG_NAME(eliminate)(0, inverse, lane, column, left, x);
+            else CG_NAME(eliminate)(1, pivots[lane], lane, column, left, x);
+        }
 }
 
 /* Columns of a triangular x are 0 above the diagonal, and stay so. */
@@ -254,8 +267,11 @@ static void CG_NAME(solve_panels)(const void *shared, intptr_t first, intptr_t l
                 packed += CG_LANES * CG_LANES;
             }
         }
-        for (intptr_t c = 0; c < CG_COLUMNS && j + c < job->n; c++)
-            CG_NAME(copy)(job->m, job->result + (j + c) * job->right, job->down, columns + c * CG_HEIGHT, 1);
+        if (job->right == 1 && j + CG_COLUMNS <= job->n)
+            CG_NAME(copy_rows)(job->m, job->result + j, job->down, 1, columns, 1, CG_HEIGHT);
+        else
+            for (intptr_t c = 0; c < CG_COLUMNS && j + c < job->n; c++)
+                CG_NAME(copy)(job->m, job->result + (j + c) * job->right, job->down, columns + c * CG_HEIGHT, 1);
     }
 }
 
@@ -275,7 +291,7 @@ CG_CALLED void CG_NAME(solve_lower)(int unit, int triangular, intptr_t n, intptr
                                  room);
         return;
     }
-    CG_T pivots[CG_HEIGHT], *packed = room->memory;
+    CG_T pivots[2 * CG_HEIGHT], *packed = room->memory;
     for (intptr_t i = 0, height; i < n; i += height) {
         height = CG_NAME(padded)(n - i);
         packed = CG_NAME(pack)(n - i, i, packed, a + i * down, down, right);
@@ -284,7 +300,9 @@ CG_CALLED void CG_NAME(solve_lower)(int unit, int triangular, intptr_t n, intptr
             CG_T *const triangle = packed + (v - i) * CG_LANES;
             packed = CG_NAME(pack)(rows, v - i + rows, packed, a + v * down + i * right, down, right);
             for (intptr_t r = 0; r < CG_LANES; r++) {
-                pivots[v + r] = r < rows && !unit ? triangle[r + r * CG_LANES] : 1;
+                const CG_T pivot = r < rows && !unit ? triangle[r + r * CG_LANES] : 1, inverse = 1 / pivot;
+                const CG_T size = inverse < 0 ? -inverse : inverse;
+                pivots[v + r] = pivot, pivots[v + r + CG_HEIGHT] = size >= CG_LEAST && size <= 1 / CG_LEAST ? inverse : 0;
                 memset(triangle + r * CG_LANES, 0, (r < rows ? r + 1 : CG_LANES) * sizeof(CG_T));
             }
             packed = triangle + CG_LANES * CG_LANES;

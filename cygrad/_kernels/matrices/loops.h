@@ -174,21 +174,27 @@ static cg_room cg_take_blocks(const cg_blocked *blocked, cg_workspace *space)
 }
 
 /* ----- Columns ----- */
-typedef struct { double parts[2]; } cg_pair;
-#define CG_COPY_MATRIX(T)                                                                                                      \
-    for (intptr_t from = 0; from < n; from += 8)                                                                               \
-        for (intptr_t i = 0; i < m; i++)                                                                                       \
-            for (intptr_t j = from; j < n && j < from + 8; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, sizeof(T));
+/* Copy a matrix of numbers of so many bytes, some columns at a time: one of both may lie dense along rows, the other along columns. */
+static inline __attribute__((always_inline)) void cg_copy_numbers(const int size, intptr_t m, intptr_t n, char *restrict y, intptr_t y_down,
+                                                                  intptr_t y_right, const char *restrict x, intptr_t down, intptr_t right)
+{
+    enum { AT_ONCE = 8 };
+    for (; n >= AT_ONCE; n -= AT_ONCE, x += AT_ONCE * right, y += AT_ONCE * y_right)
+        for (intptr_t i = 0; i < m; i++)
+#pragma GCC unroll 8
+            for (int j = 0; j < AT_ONCE; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, size);
+    for (intptr_t i = 0; i < m; i++)
+        for (intptr_t j = 0; j < n; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, size);
+}
 
-/* Copy a matrix, some columns at a time: one of both may lie dense along rows, the other along columns. */
 static void cg_copy_matrix(int size, intptr_t m, intptr_t n, char *y, intptr_t y_down, intptr_t y_right, const char *x, intptr_t down,
                            intptr_t right)
 {
     if (down == size && y_down == size && m > 16)
         for (intptr_t j = 0; j < n; j++) memcpy(y + j * y_right, x + j * right, m * size);
-    else if (size == 4) CG_COPY_MATRIX(float)
-    else if (size == 8) CG_COPY_MATRIX(double)
-    else CG_COPY_MATRIX(cg_pair)
+    else if (size == 4) cg_copy_numbers(4, m, n, y, y_down, y_right, x, down, right);
+    else if (size == 8) cg_copy_numbers(8, m, n, y, y_down, y_right, x, down, right);
+    else cg_copy_numbers(16, m, n, y, y_down, y_right, x, down, right);
 }
 
 /* A matrix as dense columns: in place where it has such, else in a copy. */
@@ -228,6 +234,17 @@ static char *cg_begin(const cg_matrix *a, char *p, const char *input, intptr_t d
 {
     char *columns = a->copy ? a->copy : p;
     cg_copy_matrix(a->size, a->m, a->n, columns, a->size, a->ld * a->size, input, down, right);
+    return columns;
+}
+
+/* The same of a lower triangle: numbers above it are any. */
+static char *cg_begin_lower(const cg_matrix *a, char *p, const char *input, intptr_t down, intptr_t right)
+{
+    enum { AT_ONCE = 8 };
+    char *columns = a->copy ? a->copy : p;
+    for (intptr_t j = 0; j < a->n; j += AT_ONCE)
+        cg_copy_matrix(a->size, a->m - j, a->n - j < AT_ONCE ? a->n - j : AT_ONCE, columns + j * (a->ld + 1) * a->size, a->size,
+                       a->ld * a->size, input + j * (down + right), down, right);
     return columns;
 }
 
@@ -301,7 +318,7 @@ static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const
     cg_give_room(&factor, &space);
     const cg_room room = cg_take_blocks(blocked, &space);
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
-        char *l = cg_begin(&factor, p[1], p[0], s[3], s[4]);
+        char *l = cg_begin_lower(&factor, p[1], p[0], s[3], s[4]);
         int64_t size = n, ld = factor.ld, info = 0;
         if (potrf) {
             potrf("L", &size, l, &ld, &info, 1);

@@ -237,6 +237,21 @@ def test_gradients_of_some_results_and_of_no_result():
         assert not scan(affine, carry, xs)[0].requires_grad
 
 
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1), (2, 1, 0)])
+def test_gradients_that_arrive_in_other_strides(order, loops, monkeypatch):
+    carry, xs = drawn(4, 3).requires_grad_(), drawn(COUNT, 4, 3)
+    scale = drawn(COUNT, 4, 3).permute(order)
+
+    def gradient():
+        last, ys = scan(lambda c, x: ((c * 0.9 + x).sin(), c * x), carry, xs)
+        return cg.autograd.grad((ys.permute(order) * scale).sum() + (last.T * last.T).sum(), carry)
+
+    ours = gradient()
+    assert loops == [1]
+    monkeypatch.setattr(control, "looped", lambda *_: None)
+    np.testing.assert_allclose(ours[0].numpy(), gradient()[0].numpy(), rtol=1e-12)
+
+
 def test_a_graph_that_is_kept_differentiates_again_and_of_every_order(loops):
     carry, xs = drawn(3).requires_grad_(), drawn(COUNT, 3) * 0.1
     last, _ = scan(affine, carry, xs)

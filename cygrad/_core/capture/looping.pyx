@@ -24,7 +24,7 @@ from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empt
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.looks cimport note_look
 from cygrad._core.memory.storage cimport version_of
-from cygrad._core.operands.operands cimport copy_of, fits_loop
+from cygrad._core.operands.operands cimport copy_into, fits_loop
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS
 
 cdef enum:
@@ -287,5 +287,10 @@ finish_node_type(LoopNode)
 
 
 cdef TensorImpl row_major_gradient(TensorImpl gradient):
-    """Return a gradient row-major."""
-    return gradient if fits_loop(gradient, gradient.dtype_nr) else copy_of(gradient, gradient.dtype_nr)
+    """Return a gradient row-major; a plain copy keeps dense strides."""
+    cdef TensorImpl copy
+    if fits_loop(gradient, gradient.dtype_nr):
+        return gradient
+    copy = empty(gradient.dtype_nr, gradient.ndim, gradient.sizes)
+    copy_into(copy, gradient)
+    return copy

@@ -12,10 +12,12 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import changes_of_versions, recorded_results, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole
+from cygrad._core.capture.plain_parts import Uncommon, parts_of
 from cygrad._core.capture.replay import Replay
-from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
+from cygrad._core.capture.signature import shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.level import active_levels
 from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType, get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
@@ -49,6 +51,7 @@ class Entry(NamedTuple):
     plain: Any                      # the arguments that are no tensors, and no floats that are inputs
     others: list[Any]               # objects that the key has by identity
     path: int                       # the way through the function, as a number
+    gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (`plain_parts`)
 
 
 class Capture:
@@ -108,7 +111,7 @@ class Capture:
         self.check_arguments()
         inputs = self.tensors.copy()
         check_guards(observation, inputs)
-        versions = self.versions + [guard.version for guard in observation.guards if guard.role == GuardRole.TENSOR]
+        versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results)
@@ -131,6 +134,7 @@ class Capture:
         differentiable: tuple[int, ...] = ()
         weights: list[Any] = []
         back: list[Any] = []
+        forms: list[Any] = []
         split, path = len(notes), notes.path()
         generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
         recorded = recorded_results(results, inputs)
@@ -146,6 +150,7 @@ class Capture:
             differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
             weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, inputs, [inputs[number] for number in differentiable], weights)
+            forms = plain_gradients(back)
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
@@ -155,7 +160,7 @@ class Capture:
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + of_gradients, len(self.tensors), template, gradients, differentiable,
-                     shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path)
+                     shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path, forms)
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a backward part for gradients of other layouts, or of some results only: the others are None.
@@ -222,6 +227,21 @@ class Capture:
         return back
 
 
+def plain_gradients(gradients: list[Any]) -> list[Any]:
+    """Put plain tensors in the place of gradients within levels, and return their forms.
+
+    There the gradient of a tensor that is the same for all examples of `vmap` differs among these.
+    """
+    levels, forms = active_levels(), []
+    for number, gradient in enumerate(gradients):
+        form, parts = (None, [gradient]) if gradient is None else parts_of(gradient, levels)
+        if len(parts) > 1:
+            raise Uncapturable("its gradients have tangents")
+        gradients[number] = parts[0]
+        forms.append(form)
+    return forms
+
+
 def zeros_in_layout_of(gradient: Any) -> Any:
     """Return zeros with the strides of a gradient, in memory of their own."""
     last = sum((size - 1) * stride for size, stride in zip(gradient.shape, gradient.stride(), strict=True))
@@ -285,7 +305,7 @@ def check_messages(notes: Notes, is_recorded: bool) -> None:
 def plain_of(args: Any, kwargs: Any) -> Any:
     """Return a key of arguments but for their tensors."""
     args, kwargs = replaced((args, kwargs), Tensor, lambda tensor: None)
-    return signature_of(args, kwargs, [], [])[0]
+    return signature_of(args, kwargs, [], [])[0][:2]
 
 
 # ----- Results -----

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cygrad._core.capture.compiled_node import in_profile, may_replay, replayed, sees_results_alone
 from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.layouts import put_together
+from cygrad._core.capture.plain_parts import Uncommon
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
+from cygrad._core.capture.signature import shared_memory, signature_of
 from cygrad._core.graph.notes import is_noting
+from cygrad._core.levels.level import active_levels
 from cygrad.compiling.captures import Capture
 from cygrad.compiling.number_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
@@ -210,7 +212,7 @@ class Compiled:
     def program(self, *args: Any) -> tuple[Entry, list[Any], Rerun] | None:
         """Return the program for some arguments, its inputs, and a check of values outside; None if a call would not replay.
 
-        In the capture of another function it is made here: calls in a capture run the function itself.
+        In the capture of another function, and within levels, it is made here: calls run the function itself there.
         """
         tensors: list[Any] = []
         others: list[Any] = []
@@ -221,14 +223,15 @@ class Compiled:
             entries = self._entries.get(key, ())
         except (Uncommon, TypeError):
             return None
-        if not entries and is_noting():
+        levels = active_levels()
+        if not entries and (is_noting() or levels):
             capture = Capture(self, key, tensors, others, args, {})
             capture.run_aside(args, {})
             entries = self._entries[key] = [capture.entry] if capture.entry is not None else []
         for entry in entries:
             inputs = tensors.copy()
             if first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory:
-                return entry, inputs, Rerun(self, args, {}, entry, {}, None)
+                return entry, inputs, Rerun(self, args, {}, entry, {}, None, levels)
         return None
 
     def _run(self, args: Any, kwargs: Any) -> Any:

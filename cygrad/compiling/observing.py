@@ -27,7 +27,7 @@ import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardSource
-from cygrad._core.capture.signature import Uncommon
+from cygrad._core.capture.plain_parts import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType
 from cygrad.autograd.function import FunctionCtx
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
 
-INSIDE = (str(Path(__file__).parents[1]), np.__path__[0], "<frozen")
+INSIDE = (str(Path(__file__).parents[1]), np.__path__[0], "<frozen", "<formula of ")      # these are made of rows
 PROGRAMS = str(Path(__file__).parents[1] / "bench")     # of the package, written as users do
 LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages that are installed below it
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
@@ -298,7 +298,7 @@ class Observation:
                 self.codes.add(code)
                 if is_imported(frame):
                     return
-                if not is_inside(code) and not is_of_python(code):
+                if not is_inside(code) and not is_of_python(code) and not makes_named_tuple(frame):
                     self.meet(code, frame)
                 elif code.co_varnames[:1] == ("self",) and is_of_module(frame.f_locals["self"], frame.f_globals):
                     self.reach(frame.f_locals["self"])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cygrad._core.capture.replay import Replay
+    from cygrad._core.levels.level import Level
     from cygrad.compiling.compiled import Compiled
 
 MOST_OTHERS = 8         # backward parts of a program besides its own, and attempts to make some
@@ -44,10 +45,11 @@ class Rerun:
     """
 
     def __init__(self, owner: Compiled, args: Any, kwargs: Any, entry: Entry, positions: dict[Any, Any],
-                 with_floats: Capture | None) -> None:
+                 with_floats: Capture | None, levels: tuple[Level, ...] = ()) -> None:
         self.owner, self.args, self.kwargs, self.entry = owner, args, kwargs, entry
         self.positions = positions      # of generators, before the call
         self.with_floats = with_floats  # its arguments have tensors in place of floats, which are inputs of the program
+        self.levels = levels            # around the call
         self.freed: frozenset[int] = frozenset()    # values, by backwards of some results
 
     def program_for(self, inputs: Sequence[Any], is_unchanged: bool, gradients: Sequence[Any]) -> Replay | None:
@@ -114,7 +116,7 @@ class Rerun:
         """RuntimeError if a value outside of the function has changed since the call."""
         current = list(inputs[:self.entry.argument_count])
         guards = self.entry.guards if guards is None else guards
-        broken = first_broken([guard for guard in guards if guard.source != GuardSource.GRADIENT], current)
+        broken = first_broken([guard for guard in guards if guard.source != GuardSource.GRADIENT], current, self.levels)
         if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
             name = "a tensor that its code names" if broken is None else repr(broken)
             raise RuntimeError(f"compile(): {name} was changed between a call of {self.owner._name()} and its backward, which needs it")

@@ -12,22 +12,23 @@ from types import FunctionType
 from typing import Any, cast
 
 from cygrad._core.capture.compiled_node import sees_results_alone
+from cygrad._core.capture.plain_parts import Uncommon
 from cygrad._core.graph.notes import is_noting, noted_steps, refuse_decisions
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
+from cygrad._core.levels.level import active_levels
 from cygrad.checkpoint.loop import checkpoint_loop
 from cygrad.compiling.compiled import captured_quietly
 from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
 from cygrad.data.creation import arange
-from cygrad.func.looping import Looped, looped, looped_while
+from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, row_major, taken_apart
+from cygrad.func.looped_backward import Step
+from cygrad.func.looping import LOOPED_FROM, Looped, Steps, looped, looped_while
 from cygrad.operators.joining import cat, stack
 from cygrad.operators.masking import where
 from cygrad.pytree import tree_flatten, tree_unflatten
 
-Step = Callable[[Any, Any], tuple[Any, Any]]
-
 CAPTURED_FROM = 64      # steps from which a capture, which takes as long as some ten of them, pays
-LOOPED_FROM = 512       # in the capture of a function: programs have all steps of a shorter loop, whose backward runs each once, not twice
 LARGEST_NUMBER = 1 << 26        # of a step of a captured `fori_loop`: its square is a float64, too
 FIRST_STEPS = 3         # from the third on all steps have a carry of one kind: one that a program has made
 
@@ -101,6 +102,15 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
     >>> scan(lambda total, x: (total + x, total * x), cygrad.tensor(0.), cygrad.tensor([1., 2., 3.]))
     (tensor(6.), tensor([0., 2., 9.]))
     """
+    return _scan(step, carry, xs, length, reverse, snapshots)
+
+
+def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, snapshots: int | None = None,
+          must_loop: bool = False, below: Levels = ()) -> tuple[Any, Any]:
+    """Run a scan.
+
+    must_loop: raise NotLooped where the steps would run one by one. below: levels at which the step is one on plain tensors already.
+    """
     leaves, spec = tree_flatten(xs) if xs is not None else ([], None)
     lengths = {leaf.shape[0] for leaf in leaves} | ({length} if length is not None else set())
     if len(lengths) != 1:
@@ -124,14 +134,37 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
     if snapshots is not None and ys is not None:
         raise _results_beside_snapshots()
     rest = order[FIRST_STEPS:]
-    loop = looped(run, middle, at(rest[0]), leaves, rest, snapshots, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
+    steps = Steps(_scan, step, middle, xs, rest, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
+    levels = active_levels()
+    loop = _looped_below(levels, steps, snapshots, below) if levels else looped(run, at(rest[0]), steps, snapshots)
+    if loop is None and must_loop:
+        raise NotLooped
     last, later = loop or _steps(step, run, middle, at, rest, snapshots)
     return last, _joined(later, ys) if reverse else _joined(ys, later)
 
 
+def _looped_below(levels: Levels, steps: Steps, snapshots: int | None, below: Levels) -> Looped | None:
+    """Run steps on the plain tensors behind their operands; None where no loop can, or forms change from step to step."""
+    rows = cast("range", steps.rows)
+    try:
+        carry, values = taken_apart(steps.carry, levels)
+        xs, leaves = taken_apart(steps.xs, levels)
+        step = PlainStep(steps.step, carry, xs, below)
+        values, leaves = row_major(values), step.rows_first(leaves)
+
+        def at(number: int) -> list[Any]:
+            return [leaf[number] for leaf in leaves]
+
+        plain = Steps(_scan, step, values, leaves, rows, lambda: Looped(*_steps(step, step, values, at, rows, None)))
+        loop = looped(captured_quietly(step), at(rows[0]), plain, snapshots)
+    except (NotLooped, Uncommon):
+        return None
+    return loop and Looped(carry.together(loop.carry), cast("Tree", step.y).together(loop.y or (), stacked=True))
+
+
 def _pays(count: int) -> bool:
-    """Say whether it pays to run so many steps as a loop of the core."""
-    return count >= (LOOPED_FROM if is_noting() else CAPTURED_FROM)
+    """Say whether it pays to run so many steps as a loop of the core; within levels no program is kept."""
+    return count >= (LOOPED_FROM if is_noting() or active_levels() else CAPTURED_FROM)
 
 
 def _steps(step: Any, run: Any, carry: Any, at: Callable[[int], Any], order: range, snapshots: int | None) -> tuple[Any, Any]:
@@ -210,16 +243,19 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
 
     if not _pays(len(numbers)) or max(map(abs, (numbers.start, numbers.stop))) > LARGEST_NUMBER or not sees_results_alone():
         return steps(numbers, carry)
-    run = captured_quietly(_kept_step(body, None, _step_of_numbers))
+    step = _kept_step(body, None, _step_of_numbers)
+    run = captured_quietly(step)
     column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
-    if is_noting():         # the program that is captured reads no number
+    if is_noting() or active_levels():      # the program that is captured reads no number
         carry = steps(numbers[:FIRST_STEPS], carry)
     else:
         for number in range(FIRST_STEPS):
             carry = _same_structure("fori_loop", first, run(carry, column[number])[0])
     rest = numbers[FIRST_STEPS:]
-    loop = looped(run, carry, column[FIRST_STEPS], [column], range(FIRST_STEPS, len(numbers)), None,
-                  lambda: Looped(steps(rest, carry), None))
+    if active_levels():
+        return scan(step, carry, column[FIRST_STEPS:])[0]
+    loop = looped(run, column[FIRST_STEPS], Steps(_scan, step, carry, column, range(FIRST_STEPS, len(numbers)),
+                                                  lambda: Looped(steps(rest, carry), None)))
     return steps(rest, carry) if loop is None else loop.carry
 
 
@@ -269,13 +305,14 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
         return carry, True
 
     carry, ended = steps(carry, FIRST_STEPS if is_noting() else CAPTURED_FROM)
-    if ended or not sees_results_alone():
+    if ended or not sees_results_alone() or active_levels():
         return carry if ended else steps(carry)[0]
-    run = captured_quietly(_kept_step(body, cond, _step_while))
+    step = _kept_step(body, cond, _step_while)
+    run = captured_quietly(step)
     try:
         for _ in range(0 if is_noting() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])
-        loop = looped_while(run, carry, lambda: Looped(steps(carry)[0], None))
+        loop = looped_while(run, Steps(_scan, step, carry, None, None, lambda: Looped(steps(carry)[0], None)))
     except _Ended:
         return carry
     return steps(carry)[0] if loop is None else loop.carry

@@ -127,20 +127,6 @@ def same(ours, theirs):
             np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
 
 
-@pytest.fixture
-def loops(monkeypatch):
-    """Count the loops that ran, in a list."""
-    ran, looped = [], control.looped
-
-    def counted(*arguments):
-        result = looped(*arguments)
-        ran.extend([1] * (result is not None))
-        return result
-
-    monkeypatch.setattr(control, "looped", counted)
-    return ran
-
-
 @pytest.mark.parametrize("options", [{}, {"reverse": True}], ids=["forward", "reverse"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_loop_has_the_bits_of_its_steps(name, options, loops, monkeypatch):

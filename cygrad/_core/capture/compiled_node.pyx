@@ -136,14 +136,13 @@ def suspend_replays(int change):
 
 
 def sees_results_alone():
-    """Say whether only the results of calls, and kernels, are seen: there is no anomaly mode, hook or transform in this thread."""
-    return not (cg_suspensions_place()[0] or anomaly_mode or cg_function_modes or hook_pairs and packs_by_default()
-                or innermost_level() is not None)
+    """Say whether only the results of calls, and kernels, are seen: there is no anomaly mode or hook in this thread."""
+    return not (cg_suspensions_place()[0] or anomaly_mode or cg_function_modes or hook_pairs and packs_by_default())
 
 
 def may_replay():
-    """Say whether a captured function may be replayed: its steps are not seen, or noted."""
-    return not is_noting() and sees_results_alone()
+    """Say whether a captured function may be replayed: its steps are not seen, or noted, and there is no transform around it."""
+    return not is_noting() and sees_results_alone() and innermost_level() is None
 
 
 def in_profile():

@@ -20,6 +20,6 @@ cpdef enum GuardSource:
 cdef class Guard:
     cdef readonly int source, role
     cdef readonly object holder, name, value
-    cdef readonly unsigned long long version    # of a tensor, when the guard was made
+    cdef readonly list versions         # of a tensor, when the guard was made
     cdef object current(self, list tensors)
-    cdef bint holds(self, list tensors) except -1
+    cdef bint holds(self, list tensors, tuple levels) except -1

@@ -1,6 +1,8 @@
 from enum import IntFlag
 from typing import Any
 
+from cygrad._core.levels.level import Level
+
 class GuardRole(IntFlag):
     ABSENT = ...
     IDENTICAL = ...
@@ -24,9 +26,9 @@ class Guard:
     holder: Any
     name: Any
     value: Any
-    version: int
+    versions: list[int]
 
     def __init__(self, source: int, holder: Any, name: Any, value: Any = ...) -> None: ...
     def value_now(self) -> Any: ...
 
-def first_broken(guards: list[Guard], tensors: list[Any]) -> Guard | None: ...
+def first_broken(guards: list[Guard], tensors: list[Any], levels: tuple[Level, ...] | None = None) -> Guard | None: ...

@@ -4,14 +4,15 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 
-from cygrad._core.capture.signature cimport is_plain_value, kind_of, plain_kind
+from cygrad._core.capture.signature cimport is_plain_value, kind_of_parts, plain_kind
 from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.levels.level cimport active_levels
 from cygrad._core.memory.storage cimport visible_version
 
 from numpy import ndarray
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.signature import Uncommon
+from cygrad._core.capture.plain_parts import Uncommon
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(object cell)
@@ -53,7 +54,9 @@ cdef class Guard:
         if value is MISSING:
             self.role = ABSENT
         elif isinstance(value, TensorImpl):
-            self.role, self.value, self.version = TENSOR, kind_of(value), visible_version((<TensorImpl>value).storage.version)
+            self.role, parts = TENSOR, []
+            self.value = kind_of_parts(value, parts, active_levels())
+            self.versions = [visible_version((<TensorImpl>part).storage.version) for part in parts]
         elif is_plain_value(value):
             self.role, self.value = PLAIN, value
         elif isinstance(value, ndarray):
@@ -90,9 +93,10 @@ cdef class Guard:
         value = self.current([])
         return None if value is MISSING else value
 
-    cdef bint holds(self, list tensors) except -1:
-        """Return True if the value is as it was; a tensor is appended to the inputs."""
+    cdef bint holds(self, list tensors, tuple levels) except -1:
+        """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs."""
         cdef object value
+        cdef list parts = []
         if self.role == LENGTH:
             return size_of(self.holder) == self.value
         value = self.current(tensors)
@@ -106,18 +110,23 @@ cdef class Guard:
         if self.role == ABSENT:
             return value is MISSING
         try:
-            if not isinstance(value, TensorImpl) or kind_of(value) != self.value:
+            if not isinstance(value, TensorImpl) or kind_of_parts(value, parts, levels) != self.value:
                 return False
         except Uncommon:
             return False
-        tensors.append(value)
+        tensors += parts
         return True
 
 
-def first_broken(list guards not None, list tensors not None):
-    """Return the first guard that does not hold, or None; the tensors that guards name are appended to `tensors`."""
+def first_broken(list guards not None, list tensors not None, tuple levels=None):
+    """Return the first guard that does not hold, or None; the tensors that guards name are appended to `tensors`.
+
+    levels: that tensors may belong to, in place of the levels of this thread.
+    """
     cdef Guard guard
+    if levels is None:
+        levels = active_levels()
     for guard in guards:
-        if not guard.holds(tensors):
+        if not guard.holds(tensors, levels):
             return guard
     return None

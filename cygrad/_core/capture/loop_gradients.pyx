@@ -5,20 +5,24 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.layouts cimport SAME, Layout
-from cygrad._core.capture.looped cimport CARRIED, PASSED, Frame, LoopedStep, StepValue, tensor_like
+from cygrad._core.capture.looped cimport CARRIED, PASSED, Frame, LoopedStep, StepValue, layout_bytes, tensor_like
 from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, value_address
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loop
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loop
 
 from cygrad._core.compute.dispatch import ops
 
 cdef Op add = ops["add"]
 
 
-cdef TensorImpl row_major_zeros(TensorImpl tensor):
-    """Return row-major zeros of a tensor's dtype and sizes."""
-    cdef TensorImpl result = empty(tensor.dtype_nr, tensor.ndim, tensor.sizes)
+cdef TensorImpl row_major_zeros(Layout layout, Py_ssize_t rows):
+    """Return row-major zeros of a layout's dtype and sizes; `rows` of them, along a dim before, unless it is -1."""
+    cdef intptr_t sizes[MAX_DIMS + 1]
+    cdef TensorImpl result
+    sizes[0] = rows
+    memcpy(&sizes[1], layout.dims, layout.ndim * sizeof(intptr_t))
+    result = empty(layout.dtype, layout.ndim, &sizes[1]) if rows < 0 else empty(layout.dtype, layout.ndim + 1, sizes)
     memset(address(result), 0, result.count * cg_itemsize[result.dtype_nr])
     return result
 
@@ -90,19 +94,16 @@ cdef class Sums:
         for k, number in enumerate(looped.differentiable):
             target, layout, tensor = &self.targets[k], looped.replay.backward_part.results[k], inputs[number]
             target.carried, target.base = number if looped.is_carried(number) else -1, -1
-            target.nbytes = tensor.count * cg_itemsize[tensor.dtype_nr]
+            target.nbytes = looped.values[<int>number].nbytes if looped.is_carried(number) else layout_bytes(layout) if layout else 0
             target.is_sum = not looped.carried <= number < looped.carried + looped.slices
-            if looped.is_carried(number):
-                self.totals.append(None)
-            else:
-                if not target.is_sum:
-                    target.nbytes //= tensor.sizes[0]
-                self.totals.append(row_major_zeros(tensor))
-                target.total = address(<TensorImpl>self.totals[k])
-                target.stride = 0 if target.is_sum else <intptr_t>target.nbytes
             target.part = frame.take(target.nbytes)
+            self.totals.append(None)
             if layout is None:
                 continue
+            if not looped.is_carried(number):
+                self.totals[k] = row_major_zeros(layout, -1 if target.is_sum else tensor.sizes[0])
+                target.total = address(<TensorImpl>self.totals[k])
+                target.stride = 0 if target.is_sum else <intptr_t>target.nbytes
             target.base = FIRST_INPUT + layout.base if layout.kind == SAME else layout.base
             target.offset, target.ndim = layout.offset, layout.ndim
             target.itemsize, target.add = cg_itemsize[layout.dtype], add.kernel.loops[layout.dtype]

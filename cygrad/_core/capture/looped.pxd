@@ -70,3 +70,4 @@ cdef class Frame:
     cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1
 
 cdef TensorImpl tensor_like(Layout layout)
+cdef size_t layout_bytes(Layout layout) noexcept

@@ -5,7 +5,9 @@ class Frame: ...
 class LoopedStep:
     differentiable: tuple[int, ...]
     nbytes: int
-    recorded_results: list[int]
+    recorded_results: list[tuple[bool, int]]
+    stays: list[bool]
+    constants: int
     fits: bool
     first_decision: int
 

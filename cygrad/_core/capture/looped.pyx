@@ -72,8 +72,18 @@ cdef class LoopedStep:
 
     @property
     def recorded_results(self):
-        """The numbers of the results that require gradients, in the order of the node's outputs: the carry, then the other results."""
-        return [number if kind == CARRIED else self.carried + number for kind, number, _ in self.recorded]
+        """The results that require gradients, in the order of the node's outputs, the carry first: whether one is carried, its number."""
+        return [(kind == CARRIED, number) for kind, number, _ in self.recorded]
+
+    @property
+    def stays(self):
+        """Of each carried value, whether each step returns it as it is."""
+        return [self.values[k].stays for k in range(self.carried)]
+
+    @property
+    def constants(self):
+        """The number of inputs that are the same in each step, besides carried ones."""
+        return self.replay.inputs - self.carried - self.slices
 
     @property
     def nbytes(self):

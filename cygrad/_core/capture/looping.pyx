@@ -18,7 +18,7 @@ from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node, finish_node_type, init_node
-from cygrad._core.graph.notes cimport noted_call
+from cygrad._core.graph.notes cimport is_noting, noted_call
 from cygrad._core.graph.saved cimport check_version
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
 from cygrad._core.graph.tracking cimport track_reachable
@@ -266,6 +266,7 @@ cdef class LoopNode(Node):
         cdef Loop loop
         cdef TensorImpl tensor
         cdef list gradients, computed = None
+        cdef Py_ssize_t count
         cdef int k
         cdef bint whole
         gradients = arrived_gradients(self, grads, &whole)
@@ -279,7 +280,12 @@ cdef class LoopNode(Node):
         if whole:
             computed = noted_call(loop.reverse_steps, (list(inputs), history, count_and_block, gradients), {}, True)
         if computed is None:
-            computed = rerun(inputs, gradients, bool(grad_mode()[0]))
+            count = loop.count
+            if count_and_block is not None and not is_noting():
+                count = (<int64_t*>value_address(count_and_block))[0]
+            computed = rerun(count, gradients, bool(grad_mode()[0]))
+        elif rerun.forms:
+            computed = rerun.delivered(computed)
         return hand_over(self, computed, results)
 
 

@@ -1,12 +1,16 @@
 """The kind of the arguments of a call (see signature.pxd for the contract)."""
 
+from cygrad._core.capture.plain_parts cimport take_parts
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
 from cygrad._core.graph.tensor cimport INFERENCE, RETAINS_GRAD, SPECIAL, TensorImpl, VIEW, byte_offset, needs_grad, tensor_type
+from cygrad._core.levels.level cimport Level, active_levels
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
 
 from numpy import ndarray
+
+from cygrad._core.capture.plain_parts import Uncommon
 
 cdef enum:
     NEEDS_GRAD = 1
@@ -15,10 +19,6 @@ cdef enum:
     IS_READ_ONLY = 8
     IS_LEAF = 16
     IS_VIEW = 32
-
-
-class Uncommon(Exception):
-    """Arguments that no program is captured for."""
 
 
 cdef bint has_hooks(TensorImpl tensor):
@@ -41,6 +41,18 @@ cdef object kind_of(TensorImpl tensor):
     return tensor.dtype_nr, bits, sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides)
 
 
+cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels):
+    """Return the kind of a tensor, and append the plain ones behind it."""
+    cdef list parts = []
+    cdef TensorImpl part
+    form = take_parts(tensor, parts, levels) if levels else None
+    if form is None:
+        tensors.append(tensor)
+        return kind_of(tensor)
+    tensors.extend(parts)
+    return form, *[kind_of(part) for part in parts]
+
+
 cdef bint is_plain_value(object value):
     cdef type kind = type(value)
     return value is None or kind is int or kind is float or kind is bool or kind is str or kind is complex or kind is bytes or kind is DType
@@ -53,19 +65,18 @@ cdef object plain_kind(object value):
     return type(value), value
 
 
-cdef object kind_of_value(object value, list tensors, list others):
+cdef object kind_of_value(object value, list tensors, list others, tuple levels):
     cdef type kind = type(value)
     if isinstance(value, TensorImpl):
-        tensors.append(value)
-        return kind_of(value)
+        return kind_of_parts(value, tensors, levels)
     if is_plain_value(value):
         return plain_kind(value)
     if kind is tuple or kind is list:
-        return kind, *[kind_of_value(item, tensors, others) for item in value]
+        return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
     if kind is dict:
-        return kind, *[(key, kind_of_value(item, tensors, others)) for key, item in (<dict>value).items()]
+        return kind, *[(key, kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value).items()]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return kind, *[kind_of_value(item, tensors, others) for item in value]
+        return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
     if isinstance(value, ndarray):
         raise Uncommon("an array of NumPy's among the arguments")
     others.append(value)
@@ -93,5 +104,9 @@ def signature_of(tuple args not None, dict kwargs not None, list tensors not Non
 
     `tensors` gets the tensors, `others` the values that are compared by identity.
     """
-    kinds = kind_of_value(args, tensors, others), kind_of_value(kwargs, tensors, others)
+    cdef tuple levels = active_levels()
+    cdef Level level
+    kinds = kind_of_value(args, tensors, others, levels), kind_of_value(kwargs, tensors, others, levels)
+    if levels:
+        kinds = *kinds, *[(level.size, level.randomness, level.recorded) for level in levels]
     return kinds, shared_memory(tensors) if len(tensors) > 1 else (), grad_mode()[0], is_inference_mode(), default_dtype()

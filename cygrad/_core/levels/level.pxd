@@ -21,4 +21,5 @@ cdef struct Hidden:                         # levels out of sight, by their numb
 
 cdef void hide(Hidden* hidden, Level level) noexcept        # the level, and all higher ones that there are now, from this thread
 cdef void show(Hidden* hidden) noexcept                     # them again
+cpdef tuple active_levels()
 cdef bint is_hidden(Level level) noexcept

@@ -100,6 +100,18 @@ def innermost_level():
     return <object>level if level is not NULL else None
 
 
+cpdef tuple active_levels():
+    """Return the levels of this thread, the outermost first; none while some are out of sight."""
+    cdef list levels = []
+    if cg_innermost_address()[0] is NULL or cg_hidden_address()[0] is not NULL:
+        return ()
+    level = innermost_level()
+    while level is not None:
+        levels.insert(0, level)
+        level = (<Level>level).outer
+    return tuple(levels)
+
+
 def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
     """Begin a level: of forward mode, or a vmap over `size` examples."""
     global last_number, special_active
@@ -111,6 +123,17 @@ def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
     Py_INCREF(level)
     cg_innermost_address()[0] = <void*>level
     return level
+
+
+def resume_level(Level level not None):
+    """Have a vmap that has ended go on, as the innermost level of this thread, until `exit_level`."""
+    global special_active
+    if level.active or level.size < 0:
+        raise RuntimeError(f"{level!r} cannot be resumed")
+    level.outer, level.active = innermost_level(), True
+    special_active += 1
+    Py_INCREF(level)
+    cg_innermost_address()[0] = <void*>level
 
 
 def exit_level(Level level not None):

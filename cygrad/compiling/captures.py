@@ -12,9 +12,8 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import changes_of_versions, recorded_results, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole
-from cygrad._core.capture.plain_parts import Uncommon, parts_of
 from cygrad._core.capture.replay import Replay
-from cygrad._core.capture.signature import shared_memory, signature_of
+from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of
 from cygrad._core.graph.notes import Notes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import active_levels
@@ -51,7 +50,7 @@ class Entry(NamedTuple):
     plain: Any                      # the arguments that are no tensors, and no floats that are inputs
     others: list[Any]               # objects that the key has by identity
     path: int                       # the way through the function, as a number
-    gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (`plain_parts`)
+    gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
 
 
 class Capture:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cygrad._core.capture.compiled_node import in_profile, may_replay, replayed, sees_results_alone
 from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.layouts import put_together
-from cygrad._core.capture.plain_parts import Uncommon
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import shared_memory, signature_of
+from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.captures import Capture

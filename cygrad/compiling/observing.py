@@ -27,7 +27,7 @@ import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardSource
-from cygrad._core.capture.plain_parts import Uncommon
+from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType
 from cygrad.autograd.function import FunctionCtx

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from cygrad._core.capture.plain_parts import parts_of
+from cygrad._core.capture.signature import parts_of
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import Level, exit_level, resume_level
 from cygrad.autograd.forward_ad import dual

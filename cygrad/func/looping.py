@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.looped import LoopedStep
 from cygrad._core.capture.looping import run_looped, run_looped_while
-from cygrad._core.capture.plain_parts import parts_of
+from cygrad._core.capture.signature import parts_of
 from cygrad._core.levels.level import active_levels
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.compiled import Compiled

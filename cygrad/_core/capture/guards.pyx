@@ -12,7 +12,7 @@ from cygrad._core.memory.storage cimport visible_version
 from numpy import ndarray
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.plain_parts import Uncommon
+from cygrad._core.capture.signature import Uncommon
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(object cell)

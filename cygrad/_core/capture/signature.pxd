@@ -1,4 +1,9 @@
-"""The kind of the arguments of a call: all that a captured program depends on but the values of tensors."""
+"""The kind of the arguments of a call: all that a captured program depends on but the values of tensors.
+
+Kernels compute with the plain tensors behind tensors that stand for examples of `vmap`, or have tangents. A form says how a tensor is made
+of them: None, it is a plain one; (number of a level, form of all examples); (number of a level, form of the value, form of the tangent).
+Levels have the numbers of their places in a tuple.
+"""
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels)

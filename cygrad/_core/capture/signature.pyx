@@ -1,16 +1,18 @@
-"""The kind of the arguments of a call (see signature.pxd for the contract)."""
+"""The kind of the arguments of a call, and the plain tensors behind them (see signature.pxd for the contract)."""
 
-from cygrad._core.capture.plain_parts cimport take_parts
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
-from cygrad._core.graph.tensor cimport INFERENCE, RETAINS_GRAD, SPECIAL, TensorImpl, VIEW, byte_offset, needs_grad, tensor_type
+from cygrad._core.graph.tensor cimport (BATCHED, DUAL, INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, byte_offset, needs_grad,
+                                        shallow_copy, tensor_type)
+from cygrad._core.levels.batches cimport Batch
 from cygrad._core.levels.level cimport Level, active_levels
+from cygrad._core.levels.tangents cimport Dual, tangent_at, visible_dual
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
 
 from numpy import ndarray
 
-from cygrad._core.capture.plain_parts import Uncommon
+from cygrad._core.levels.tangents import without_tangent
 
 cdef enum:
     NEEDS_GRAD = 1
@@ -19,6 +21,10 @@ cdef enum:
     IS_READ_ONLY = 8
     IS_LEAF = 16
     IS_VIEW = 32
+
+
+class Uncommon(Exception):
+    """Arguments that no program is captured for."""
 
 
 cdef bint has_hooks(TensorImpl tensor):
@@ -39,6 +45,43 @@ cdef object kind_of(TensorImpl tensor):
     bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
     bits |= IS_LEAF if tensor.node is None else 0
     return tensor.dtype_nr, bits, sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides)
+
+
+cdef int number_of(Level level, tuple levels) except -1:
+    cdef int number
+    for number in range(len(levels)):
+        if levels[number] is level:
+            return number
+    raise Uncommon("a tensor of a level that has ended, or is out of sight")
+
+
+cdef object take_parts(TensorImpl tensor, list parts, tuple levels):
+    """Append the plain tensors behind a tensor, and return its form."""
+    cdef Batch batch
+    cdef Dual dual
+    cdef Level level
+    cdef int number
+    if type(tensor) is not tensor_type or tensor.flags & SPARSE:
+        raise Uncommon("a tensor that is sparse, or of a subclass")
+    if tensor.flags & BATCHED:
+        batch = <Batch>tensor.special
+        number = number_of(batch.level, levels)
+        return number, take_parts(batch.inner, parts, levels)
+    dual = visible_dual(tensor) if tensor.flags & (DUAL | VIEW) else None
+    if dual is None:
+        parts.append(shallow_copy(tensor) if tensor.flags & DUAL else tensor)
+        return None
+    level = dual.level
+    tangent = tangent_at(tensor, level)
+    if needs_grad(tensor) or needs_grad(tangent):
+        raise Uncommon("a tensor with a tangent that requires a gradient")
+    return number_of(level, levels), take_parts(without_tangent(tensor, level), parts, levels), take_parts(tangent, parts, levels)
+
+
+def parts_of(TensorImpl tensor not None, tuple levels not None):
+    """Return the form of a tensor, and the plain tensors behind it."""
+    cdef list parts = []
+    return take_parts(tensor, parts, levels), parts
 
 
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels):

@@ -87,9 +87,45 @@ def test_bits_depend_on_neither_threads_nor_places_nor_neighbours(dtype):
     moved = cg.zeros(a.numel() + 1, dtype=a.dtype)[1:].view(a.shape).copy_(a)
     assert cg.equal(by_blocks(moved, b), expected)
     assert cg.equal(by_blocks(a.mT.contiguous().mT, b.mT.contiguous().mT), expected)
-    assert cg.equal(by_blocks(a[30:31], b[:, 17:19]), expected[30:31, 17:19])
+    assert cg.equal(by_blocks(a[30:36], b[:, 17:23]), expected[30:36, 17:23])
     batch = by_blocks(cg.stack([a, -a, a]), b.expand(2, 1, 270, 210))
     assert batch.shape == (2, 3, 300, 210) and cg.equal(batch[1, 2], expected) and cg.equal(batch[0, 1], -expected)
+
+
+@pytest.mark.openmp
+@pytest.mark.cases("dtype", DTYPES)
+@pytest.mark.cases("sizes", [(300, 2, 270), (201, 3, 65), (77, 4, 300), (9, 4, 2500), (300, 270, 1), (8, 9, 1), (64, 3, 8)])
+def test_thin_products_have_bits_by_sizes_alone(dtype, sizes):
+    """A matrix by a few columns, a few rows by a matrix, and a column by a row."""
+    m, n, k = sizes
+    a, b, threads = drawn(dtype, m, k), drawn(dtype, k, n), cg.get_num_threads()
+    expected = by_blocks(a, b)
+    assert_product(expected, a, b)
+    assert_product(a @ b, a, b)
+    for left in "rows", "columns", "steps":
+        for right in "rows", "columns", "steps":
+            x, y = LAYOUTS[left](a), LAYOUTS[right](b)
+            assert cg.equal(by_blocks(x, y), expected) and cg.equal(by_blocks(y.mT, x.mT).mT, expected)
+    assert cg.equal(by_blocks(a.flip(0)[::2], b), expected.flip(0)[::2]) or m < 20
+    batch = by_blocks(cg.stack([a, -a]), b.expand(2, 1, k, n))
+    assert cg.equal(batch[1, 0], expected) and cg.equal(batch[0, 1], -expected)
+    try:
+        cg.set_num_threads(3)
+        time.sleep(0.05)
+        with grains(1):
+            assert cg.equal(by_blocks(a, b), expected)
+    finally:
+        cg.set_num_threads(threads)
+
+
+@pytest.mark.cases("dtype", DTYPES)
+def test_thin_products_of_numbers_that_are_not_finite(dtype):
+    a, b = drawn(dtype, 150, 131), drawn(dtype, 131, 3)
+    a[3, 5], a[7, 130], b[0, 1], a[9, 0] = np.inf, np.nan, -np.inf, 0
+    for x in a, a.mT.contiguous().mT:
+        result = (x @ b).numpy()
+        assert np.isinf(result[3, [0, 2]]).all() and np.isnan(result[7]).all() and np.isnan(result[9, 1])
+        assert np.isinf(np.delete(result[:, 1], [3, 7, 9])).all() and np.isfinite(np.delete(result[:, [0, 2]], [3, 7], 0)).all()
 
 
 @pytest.mark.openmp

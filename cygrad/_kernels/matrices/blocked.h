@@ -13,7 +13,7 @@
  * CG_DEPTH rows. */
 enum { CG_BLOCK = 192, CG_LAST_BLOCK = 256, CG_DEPTH = 256, CG_PACKED = CG_LAST_BLOCK * CG_DEPTH, CG_VECTOR_ALIGNMENT = 64 };
 enum { CG_REFLECTORS = 24 };    /* that are applied at once */
-enum { CG_LEAST_MULTIPLIED = 8 };   /* rows and columns of a product */
+enum { CG_LEAST_MULTIPLIED = 8, CG_FEW = 4 };   /* rows and columns of a product; few of a thin one */
 
 /* A part of a job: the panels of columns from the first one up to the last. */
 typedef void cg_part(const void *job, intptr_t first, intptr_t last);
@@ -45,6 +45,7 @@ typedef struct {
     void (*multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a, intptr_t a_down, intptr_t a_right, const void *b, intptr_t b_down,
                      intptr_t b_right, void *c, intptr_t c_down, intptr_t c_right, const cg_room *room);
     double slower_until, quicker_until;     /* multiplications of a product: BLAS takes as long */
+    double thin_from;                       /* numbers of a matrix that is multiplied by few columns or rows, from which BLAS is slower */
     double share;                           /* multiplications that are as much worth sharing as an element of arithmetic */
 } cg_blocked;
 

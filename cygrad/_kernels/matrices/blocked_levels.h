@@ -33,7 +33,14 @@
 #define CG_SHARE 128
 #endif
 
-enum { CG_NARROW = 8, CG_HEIGHT = CG_DEPTH + 64 };
+/* OpenBLAS packs the matrix. Vectors of 16 bytes are not worth the code. */
+#if CG_VECTOR_BYTES > 16
+#define CG_THIN_FROM 0x1p14
+#else
+#define CG_THIN_FROM HUGE_VAL
+#endif
+
+enum { CG_NARROW = 8, CG_HEIGHT = CG_DEPTH + 64, CG_PANEL = 64 };
 
 #define CG_T float
 #define CG_BITS int32_t

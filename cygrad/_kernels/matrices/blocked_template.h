@@ -11,11 +11,22 @@
 #define CG_VECTOR CG_NAME(vector)
 #define CG_MASK CG_NAME(mask)
 #define CG_JOB CG_NAME(job)
+#define CG_THIN CG_NAME(thin)
+#define CG_CLASSES ((int)(64 / sizeof(CG_T)))   /* at each level */
+#define CG_CLASS_VECTORS (64 / CG_VECTOR_BYTES)
 typedef CG_T CG_VECTOR __attribute__((vector_size(CG_VECTOR_BYTES), aligned(sizeof(CG_T)), may_alias));
 typedef CG_BITS CG_MASK __attribute__((vector_size(CG_VECTOR_BYTES), aligned(sizeof(CG_T)), may_alias));
 #ifdef __clang__
 #define CG_LANE(x, lane) ((CG_VECTOR){0} + (x)[lane])
+#define CG_SHUFFLE(x, lanes) CG_NAME(shuffled)(x, lanes)
+CG_INLINED CG_VECTOR CG_NAME(shuffled)(CG_VECTOR x, CG_MASK lanes)
+{
+    CG_VECTOR y;
+    for (int lane = 0; lane < CG_LANES; lane++) y[lane] = x[lanes[lane]];
+    return y;
+}
 #else
+#define CG_SHUFFLE(x, lanes) __builtin_shuffle(x, lanes)
 #define CG_LANE(x, lane) __builtin_shuffle(x, (CG_MASK){0} + (lane))
 #endif
 
@@ -206,42 +217,152 @@ static void CG_NAME(update)(int triangular, intptr_t m, intptr_t n, intptr_t k, 
     CG_NAME(accumulate)(-1, 0, triangular, m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
 }
 
+/* ----- Thin products ----- */
+/* A row of c = a b, where a is one column. */
+CG_VECTORISED void CG_NAME(scale)(CG_T *restrict c, CG_T factor, const CG_T *restrict b, intptr_t n)
+{
+    for (intptr_t j = 0; j < n; j++) c[j] = factor * b[j] + 0;
+}
+
+#if CG_VECTOR_BYTES > 16
+/* c = a b, where b has few columns: an element is the sum of CG_CLASSES sums, each of every CG_CLASSES-th product. */
+typedef struct {
+    intptr_t m, n, k, down, right, c_down, c_right;
+    const CG_T *a, *columns;    /* of b, `height` apart, with zeros behind them */
+    CG_T *c;
+    intptr_t height;
+} CG_THIN;
+
+/* Add the sums of one element up, half of them to the other half. */
+CG_INLINED CG_T CG_NAME(total)(CG_VECTOR *sums)
+{
+    CG_MASK lanes;
+    for (int lane = 0; lane < CG_LANES; lane++) lanes[lane] = lane;
+    for (int half = CG_CLASS_VECTORS / 2; half; half /= 2)
+        for (int v = 0; v < half; v++) sums[v] += sums[v + half];
+    for (CG_BITS half = CG_LANES / 2; half; half /= 2) sums[0] += CG_SHUFFLE(sums[0], lanes ^ half);
+    return sums[0][0];
+}
+
+/* Rows of a, which lie dense. */
+static void CG_NAME(thin_by_rows)(const CG_THIN *thin, intptr_t first, intptr_t last)
+{
+    const intptr_t whole = thin->k / CG_CLASSES * CG_CLASSES;
+    for (intptr_t i = first; i < last; i++) {
+        const CG_T *const row = thin->a + i * thin->down;
+        CG_VECTOR sums[CG_FEW][CG_CLASS_VECTORS] = {0};
+        CG_T rest[CG_CLASSES] = {0};
+        memcpy(rest, row + whole, (thin->k - whole) * sizeof(CG_T));
+        for (intptr_t p = 0; p < thin->height; p += CG_CLASSES) {
+            const CG_T *const x = p < whole ? row + p : rest, *const y = thin->columns + p;
+#pragma GCC unroll 4
+            for (int j = 0; j < CG_FEW; j++)
+#pragma GCC unroll 4
+                for (int v = 0; v < CG_CLASS_VECTORS; v++)
+                    sums[j][v] += ((const CG_VECTOR *)x)[v] * ((const CG_VECTOR *)(y + j * thin->height))[v];
+        }
+        for (intptr_t j = 0; j < thin->n; j++) thin->c[i * thin->c_down + j * thin->c_right] = CG_NAME(total)(sums[j]);
+    }
+}
+
+/* Any a, quickest where columns lie dense. */
+static void CG_NAME(thin_by_columns)(const CG_THIN *thin, intptr_t first, intptr_t last)
+{
+    for (intptr_t i = first; i < last; i += CG_LANES) {
+        CG_T sums[CG_FEW][CG_LANES][CG_CLASSES] = {0};
+        const intptr_t rows = last - i < CG_LANES ? last - i : CG_LANES;
+        for (int q = 0; q < CG_CLASSES; q++) {
+            CG_VECTOR part[CG_FEW] = {0};
+            for (intptr_t p = q; p < thin->k; p += CG_CLASSES) {
+                const CG_T *const a = thin->a + i * thin->down + p * thin->right, *const b = thin->columns + p;
+                CG_VECTOR column = {0};
+                if (thin->down == 1 && rows == CG_LANES) column = *(const CG_VECTOR *)a;
+                else
+                    for (intptr_t r = 0; r < rows; r++) column[r] = a[r * thin->down];
+#pragma GCC unroll 4
+                for (int j = 0; j < CG_FEW; j++) part[j] += column * b[j * thin->height];
+            }
+            for (int j = 0; j < CG_FEW; j++)
+                for (int r = 0; r < CG_LANES; r++) sums[j][r][q] = part[j][r];
+        }
+        for (intptr_t r = 0; r < rows; r++)
+            for (intptr_t j = 0; j < thin->n; j++) thin->c[(i + r) * thin->c_down + j * thin->c_right] = CG_NAME(total)((CG_VECTOR *)sums[j][r]);
+    }
+}
+
+static void CG_NAME(thin_panels)(const void *shared, intptr_t first, intptr_t last)
+{
+    const CG_THIN *const thin = shared;
+    last = last * CG_PANEL < thin->m ? last * CG_PANEL : thin->m;
+    (thin->right == 1 ? CG_NAME(thin_by_rows) : CG_NAME(thin_by_columns))(thin, first * CG_PANEL, last);
+}
+
+static void CG_NAME(multiply_thin)(intptr_t m, intptr_t n, intptr_t k, const CG_T *a, intptr_t a_down, intptr_t a_right, const CG_T *b,
+                                   intptr_t b_down, intptr_t b_right, CG_T *c, intptr_t c_down, intptr_t c_right, const cg_room *room)
+{
+    const intptr_t height = (k + CG_CLASSES - 1) / CG_CLASSES * CG_CLASSES;
+    CG_T *const columns = room->memory;
+    memset(columns, 0, CG_FEW * height * sizeof(CG_T));
+    for (intptr_t j = 0; j < n; j++)
+        for (intptr_t p = 0; p < k; p++) columns[p + j * height] = b[p * b_down + j * b_right];
+    const CG_THIN thin = {m, n, k, a_down, a_right, c_down, c_right, a, columns, c, height};
+    room->share(CG_NAME(thin_panels), &thin, (m + CG_PANEL - 1) / CG_PANEL, (double)m * n * k);
+}
+#endif
+
 /* c = a b */
 static void CG_NAME(multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a, intptr_t a_down, intptr_t a_right, const void *b,
                               intptr_t b_down, intptr_t b_right, void *c, intptr_t c_down, intptr_t c_right, const cg_room *room)
 {
-    CG_NAME(accumulate)(1, 1, 0, m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
+    if (k == 1) {       /* as rows of c, or of c transposed */
+        const CG_T *x = c_right == 1 ? a : b, *y = c_right == 1 ? b : a;
+        const intptr_t rows = c_right == 1 ? m : n, columns = c_right == 1 ? n : m, x_step = c_right == 1 ? a_down : b_right,
+                       y_step = c_right == 1 ? b_right : a_down, step = c_right == 1 ? c_down : c_right;
+        if (y_step != 1) CG_NAME(copy)(columns, room->memory, 1, y, y_step), y = room->memory;
+        for (intptr_t i = 0; i < rows; i++) CG_NAME(scale)((CG_T *)c + i * step, x[i * x_step], y, columns);
+        return;
+    }
+#if CG_VECTOR_BYTES > 16
+    if (n <= CG_FEW) CG_NAME(multiply_thin)(m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
+    else if (m <= CG_FEW) CG_NAME(multiply_thin)(n, m, k, b, b_right, b_down, a, a_right, a_down, c, c_right, c_down, room);
+    else
+#endif
+        CG_NAME(accumulate)(1, 1, 0, m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
 }
 
 /* ----- Triangular solutions ----- */
-CG_INLINED void CG_NAME(eliminate)(int divides, CG_T number, int lane, const CG_VECTOR column, CG_VECTOR *left, CG_T *x)
+/* Solve with a packed triangle of CG_LANES rows, below its pivots, of which some have no inverse. */
+CG_CALLED void CG_NAME(substitute_by_division)(const CG_T *triangle, const CG_T *pivots, CG_T *x)
 {
-#pragma GCC unroll 8
-    for (int c = 0; c < CG_COLUMNS; c++) {
-        const CG_VECTOR value = divides ? CG_LANE(left[c], lane) / number : CG_LANE(left[c], lane) * number;
-        left[c] -= column * value;
-        x[c * CG_HEIGHT + lane] = value[0];
-    }
+    for (int lane = 0; lane < CG_LANES; lane++, triangle += CG_LANES)
+#pragma GCC unroll 1
+        for (int c = 0; c < CG_COLUMNS; c++) {
+            CG_T *const column = x + c * CG_HEIGHT, inverse = pivots[CG_HEIGHT + lane];
+            column[lane] = inverse != 0 ? column[lane] * inverse : column[lane] / pivots[lane];
+#pragma GCC unroll 1
+            for (int row = lane + 1; row < CG_LANES; row++) column[row] -= triangle[row] * column[lane];
+        }
 }
 
-/* Solve with a packed triangle of CG_LANES rows, below its pivots, whose inverses lie CG_HEIGHT behind them: 0 where there is none. */
+/* The same. The inverses of the pivots lie CG_HEIGHT behind them, 0 where there is none. */
 CG_CALLED void CG_NAME(substitute)(const CG_T *triangle, const CG_T *pivots, CG_T *x)
 {
     CG_VECTOR left[CG_COLUMNS];
     int divides = 0;
     for (int lane = 0; lane < CG_LANES; lane++) divides |= pivots[CG_HEIGHT + lane] == 0;
+    if (divides) {
+        CG_NAME(substitute_by_division)(triangle, pivots, x);
+        return;
+    }
 #pragma GCC unroll 8
     for (int c = 0; c < CG_COLUMNS; c++) left[c] = *(const CG_VECTOR *)(x + c * CG_HEIGHT);
-    if (!divides)
-#pragma GCC unroll 16
-        for (int lane = 0; lane < CG_LANES; lane++)
-            CG_NAME(eliminate)(0, pivots[CG_HEIGHT + lane], lane, ((const CG_VECTOR *)triangle)[lane], left, x);
-    else
-        for (int lane = 0; lane < CG_LANES; lane++) {
-            const CG_T inverse = pivots[CG_HEIGHT + lane];
-            const CG_VECTOR column = ((const CG_VECTOR *)triangle)[lane];
-            if (inverse != 0) CG_NAME(eliminate)(0, inverse, lane, column, left, x);
-            else CG_NAME(eliminate)(1, pivots[lane], lane, column, left, x);
+#pragma GCC unroll 1
+    for (int lane = 0; lane < CG_LANES; lane++)
+#pragma GCC unroll 8
+        for (int c = 0; c < CG_COLUMNS; c++) {
+            const CG_VECTOR value = CG_LANE(left[c], lane) * pivots[CG_HEIGHT + lane];
+            left[c] -= ((const CG_VECTOR *)triangle)[lane] * value;
+            x[c * CG_HEIGHT + lane] = value[0];
         }
 }
 
@@ -463,7 +584,7 @@ static void CG_NAME(inverse)(intptr_t n, const void *lu, intptr_t down, intptr_t
 
 static const cg_blocked CG_NAME(algorithms) = {CG_NAME(cholesky), CG_NAME(lu), CG_NAME(solve), CG_NAME(inverse), CG_NAME(permute),
                                                CG_NAME(qr), CG_NAME(product), CG_NAME(reflect_all), CG_NAME(tridiagonal), CG_NAME(bidiagonal),
-                                               CG_NAME(multiply), CG_SLOWER_UNTIL, CG_QUICKER_UNTIL, CG_SHARE};
+                                               CG_NAME(multiply), CG_SLOWER_UNTIL, CG_QUICKER_UNTIL, CG_THIN_FROM, CG_SHARE};
 
 #undef CG_T
 #undef CG_BITS
@@ -478,4 +599,8 @@ static const cg_blocked CG_NAME(algorithms) = {CG_NAME(cholesky), CG_NAME(lu), C
 #undef CG_VECTOR
 #undef CG_MASK
 #undef CG_JOB
+#undef CG_THIN
+#undef CG_CLASSES
+#undef CG_CLASS_VECTORS
+#undef CG_SHUFFLE
 #undef CG_LANE

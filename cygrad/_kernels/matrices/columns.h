@@ -15,7 +15,7 @@ static inline __attribute__((always_inline)) void cg_copy_numbers(const int size
         for (intptr_t j = 0; j < n; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, size);
 }
 
-static void cg_copy_matrix(int size, intptr_t m, intptr_t n, char *y, intptr_t y_down, intptr_t y_right, const char *x, intptr_t down,
+static __attribute__((noinline, noclone)) void cg_copy_matrix(int size, intptr_t m, intptr_t n, char *y, intptr_t y_down, intptr_t y_right, const char *x, intptr_t down,
                            intptr_t right)
 {
     if (down == size && y_down == size && m > 16)

@@ -167,6 +167,13 @@ static size_t cg_room_of_block(const cg_field *f, intptr_t rows, intptr_t column
     return CG_ROOM(height * (columns < CG_DEPTH ? columns : CG_DEPTH) * f->size + CG_VECTOR_ALIGNMENT);
 }
 
+/* Bytes for the few columns or rows of a thin product, in order. */
+static size_t cg_room_of_thin(const cg_field *f, intptr_t m, intptr_t n, intptr_t k)
+{
+    const intptr_t line = m < n ? n : m, columns = CG_FEW * (k + CG_VECTOR_ALIGNMENT / (intptr_t)sizeof(float));
+    return CG_ROOM((k == 1 ? line : columns) * f->size + CG_VECTOR_ALIGNMENT);
+}
+
 /* The last part that is taken: its size is not known. */
 static cg_room cg_take_blocks(const cg_blocked *blocked, cg_workspace *space)
 {

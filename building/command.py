@@ -26,9 +26,11 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # short, or LAPACK's, and the engine is no slower. The executor's addresses would become vectors, and then numbers again.
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
-                                 "checking", "profiling", "strided", "settings"), SELDOM),
+                                 "checking", "profiling", "strided", "settings", "pending", "deferred", "pending_reductions",
+                                 "contraction"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
-                **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes"), SHORT)}
+                **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes", "composed", "indexing", "joining", "inplace",
+                                 "copies"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
@@ -67,7 +69,7 @@ class Build(build_ext):
         levels = ("native",) if alone else tuple(generator.LEVELS) if compiler.levelled else ("baseline",)
         for name in generator.generate(levels, native.header(compiler) if alone else ""):
             source = Path(name)
-            is_old = len(levels) > 1 and source.stem.endswith(levels[0]) and "reduction" not in source.stem
+            is_old = len(levels) > 1 and source.stem.endswith(levels[0]) and not source.stem.startswith("floats_reduction")
             flags = [*(RARE if is_old or source.stem.startswith("rare") else LOOPS), *(native.FLAGS if alone else [])]
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))
 

@@ -135,16 +135,18 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
         raise _results_beside_snapshots()
     rest = order[FIRST_STEPS:]
     steps = Steps(_scan, step, middle, xs, rest, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
-    levels = active_levels()
-    loop = _looped_below(levels, steps, snapshots, below) if levels else looped(run, at(rest[0]), steps, snapshots)
+    loop = _looped(run, at(rest[0]), steps, snapshots, below)
     if loop is None and must_loop:
         raise NotLooped
     last, later = loop or _steps(step, run, middle, at, rest, snapshots)
     return last, _joined(later, ys) if reverse else _joined(ys, later)
 
 
-def _looped_below(levels: Levels, steps: Steps, snapshots: int | None, below: Levels) -> Looped | None:
-    """Run steps on the plain tensors behind their operands; None where no loop can, or forms change from step to step."""
+def _looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None, below: Levels = ()) -> Looped | None:
+    """Run steps as a loop of the core, within levels on the plain tensors behind their operands; None where no loop can."""
+    levels = active_levels()
+    if not levels:
+        return looped(run, x, steps, snapshots)
     rows = cast("range", steps.rows)
     try:
         carry, values = taken_apart(steps.carry, levels)
@@ -252,10 +254,8 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
         for number in range(FIRST_STEPS):
             carry = _same_structure("fori_loop", first, run(carry, column[number])[0])
     rest = numbers[FIRST_STEPS:]
-    if active_levels():
-        return scan(step, carry, column[FIRST_STEPS:])[0]
-    loop = looped(run, column[FIRST_STEPS], Steps(_scan, step, carry, column, range(FIRST_STEPS, len(numbers)),
-                                                  lambda: Looped(steps(rest, carry), None)))
+    loop = _looped(run, column[FIRST_STEPS], Steps(_scan, step, carry, column, range(FIRST_STEPS, len(numbers)),
+                                                   lambda: Looped(steps(rest, carry), None)))
     return steps(rest, carry) if loop is None else loop.carry
 
 

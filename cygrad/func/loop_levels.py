@@ -73,8 +73,8 @@ def levels_in(form: Any) -> set[int]:
 
 def batch_dims(form: Any) -> list[int]:
     """Return how many dims of examples each plain tensor of a form has, before all others."""
-    if form is None:
-        return [0]
+    if form is NONE or form is None:
+        return [] if form is NONE else [0]
     counts = [count for part in form[1:] for count in batch_dims(part)]
     return counts if len(form) > 2 else [count + 1 for count in counts]
 
@@ -107,7 +107,7 @@ class PlainStep:
 
     def rows_first(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the plain tensors behind xs with the dim of rows before the dims of examples."""
-        counts = [count for form in self.xs.forms if form is not NONE for count in batch_dims(form)]
+        counts = [count for form in self.xs.forms for count in batch_dims(form)]
         return [leaf.movedim(count, 0) if count else leaf for leaf, count in zip(leaves, counts, strict=True)]
 
     def forms(self, is_carried: bool) -> list[Any]:

@@ -188,6 +188,7 @@ def test_steps_of_other_kinds(monkeypatch):
     functions = [
         lambda c: scan(Layer(W * c[0]).step, c, XS),
         lambda c: scan(lambda s, x: ((s[0] @ W + x, s[1] + 1), None), (c, 0), XS)[0][0],
+        lambda c: scan(lambda s, x: ({"a": s["a"] @ W + x, "b": None}, {"c": None, "d": s["a"]}), {"a": c, "b": None}, XS)[0]["a"],
         lambda c: scan(lambda s, x: ((s[0] * 0.9 + x, s[1] + 1), s[1]), (c, cg.tensor(0)), XS),
         lambda c: scan(lambda s, x: (cg.where(s > 0, s - x, s + x), s > 0), c, XS),
         lambda c: scan(lambda s, x: (s.clone().mul_(0.9).add_(x), s), c, XS),

@@ -14,7 +14,7 @@ from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_bro
 from cygrad._core.capture.layouts import Hole
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of
-from cygrad._core.graph.notes import Notes
+from cygrad._core.graph.notes import Notes, Unrepeatable
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import active_levels
 from cygrad._core.memory.sizes import Size
@@ -89,9 +89,9 @@ class Capture:
         try:
             with Notes(), undone(notes):
                 self.versions = versions_of(self.tensors)
-                with observation, notes:
-                    value = self.owner._function(*args, **kwargs)
-                with contextlib.suppress(Uncapturable, MemoryError):
+                with contextlib.suppress(Uncapturable, Unrepeatable, MemoryError):
+                    with observation, notes:
+                        value = self.owner._function(*args, **kwargs)
                     self.entry = self.program(notes, observation, value)
         finally:
             sys.setprofile(hook)

@@ -171,7 +171,7 @@ def _pays(count: int) -> bool:
 
 def _steps(step: Any, run: Any, carry: Any, at: Callable[[int], Any], order: range, snapshots: int | None) -> tuple[Any, Any]:
     """Return the carry after some steps, and their results, stacked in the order of the rows; `run` is the step, perhaps captured."""
-    if snapshots is not None:
+    if snapshots is not None and not active_levels():       # which snapshots would hide
         return _with_snapshots(step, carry, at, order, snapshots), None
     first, ys = carry, []
     for number in order:

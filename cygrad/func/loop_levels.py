@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from cygrad.func.looped_backward import Step
 from cygrad.pytree import tree_flatten, tree_unflatten
 
 Levels = tuple[Level, ...]
+RESUMING = threading.RLock()
 NONE = "None"       # the form of a leaf that is None
 
 
@@ -61,7 +63,7 @@ def together(form: Any, parts: Iterator[Any], levels: Levels, stacked: bool = Fa
     level, whole = levels[form[0]], together(form[1], parts, levels, stacked)
     if len(form) > 2:
         return dual(whole, together(form[2], parts, levels, stacked), level)
-    if not level.active:
+    if not level.is_active():
         return whole.sum(1 if stacked else 0)
     return level.leave(whole.transpose(0, 1) if stacked else whole)
 
@@ -118,13 +120,14 @@ class PlainStep:
 
 @contextlib.contextmanager
 def resumed(levels: Levels) -> Iterator[None]:
-    """Have levels that have ended go on."""
-    ended = [level for level in levels if not level.active]
-    try:
-        for level in ended:
-            resume_level(level)
-        yield
-    finally:
-        for level in reversed(ended):
-            if level.active:
-                exit_level(level)
+    """Have levels that have ended go on in this thread; in one thread at a time."""
+    with RESUMING:
+        ended = [level for level in levels if not level.is_active()]
+        try:
+            for level in ended:
+                resume_level(level)
+            yield
+        finally:
+            for level in reversed(ended):
+                if level.is_active():
+                    exit_level(level)

@@ -82,7 +82,7 @@ class _Backward:
         self.program.check_values()
         levels = self.steps.levels
         with as_in_a_call():
-            if all(level.active for level in levels):
+            if all(level.is_active() for level in levels):
                 return self._computed(count, gradients, create_graph)
             with resumed(levels):
                 around = active_levels()
@@ -91,8 +91,10 @@ class _Backward:
 
     def _computed(self, count: int, gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         step, operands, steps = self.program.step, self.program.operands, self.steps
-        if count >= LOOPED_FROM:
-            known = Operands(steps.carry, steps.xs, operands[len(operands) - step.constants:], step.stays, step.differentiable,
+        constants = operands[len(operands) - step.constants:]
+        is_twice = any(stays and any(operand is each for each in constants) for operand, stays in zip(operands, step.stays, strict=False))
+        if count >= LOOPED_FROM and not is_twice:       # a tensor that is carried on as it is, and named by the step
+            known = Operands(steps.carry, steps.xs, constants, step.stays, step.differentiable,
                              step.recorded_results)
             with suppress(NotLooped):
                 backward = LoopedBackward(partial(steps.scan, must_loop=True, below=steps.levels), steps.step, known, create_graph)

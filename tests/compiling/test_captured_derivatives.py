@@ -381,3 +381,18 @@ def test_errors_of_a_backward_are_raised_by_the_backward(function):
     for loss in (first, compiled(x, w)):
         with pytest.raises((ValueError, RuntimeError), match="no gradient|inplace operation"):
             loss.backward()
+
+
+def test_jacobians_of_functions_that_differentiate():
+    """The function runs again in a backward: leaves of the Jacobian count for its derivatives."""
+    weights = cg.tensor([1.0, 2.0], dtype=cg.float64)
+
+    def step(c):
+        return c * 0.9 + cg.func.grad(lambda t: (t.sin() * weights).sum())(c) * 0.5
+
+    compiled, x = cg.compile(step), cg.tensor([0.5, -0.3], dtype=cg.float64)
+    compiled(x)
+    expected = cg.func.jacfwd(lambda c: step(step(c)))(x)
+    np.testing.assert_allclose(cg.func.jacrev(lambda c: compiled(compiled(c)))(x).numpy(), expected.numpy(), rtol=1e-12)
+    inner = cg.func.jacrev(lambda c: cg.checkpoint.checkpoint(step, step(c), use_reentrant=False))(x)
+    np.testing.assert_allclose(inner.numpy(), expected.numpy(), rtol=1e-12)

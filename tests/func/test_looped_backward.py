@@ -1,5 +1,7 @@
 """Second derivatives of long loops: the backward of a loop is a loop."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,33 @@ def test_inputs_that_nothing_depends_on_have_no_gradient(as_loops, loops):
         first = cg.autograd.grad(value, (carry, xs, unused), create_graph=True, allow_unused=True)
         assert first[0] is not None and first[1:] == (None, None)
     assert len(as_loops) == 2 and len(loops) == 5
+
+
+def test_a_tensor_that_is_carried_on_and_named_by_the_step_has_both_gradients():
+    w = drawn(3, 3).requires_grad_()
+    last, _ = scan(lambda c, x: ((c[0] @ c[1] * 0.5 + x @ w, c[1]), None), (drawn(3), w), drawn(COUNT, 3))
+    plain, = cg.autograd.grad(last[0].sum(), w, retain_graph=True)
+    close([plain], cg.autograd.grad(last[0].sum(), w, create_graph=True))
+
+
+def test_threads_differentiate_one_graph_again_behind_its_vmap(as_loops):
+    w, xs, failures = drawn(3, 3).requires_grad_(), drawn(COUNT, 3), []
+    value = func.vmap(lambda c: scan(lambda c, x: ((c @ w + x).tanh(), None), c, xs)[0].sum())(drawn(4, 3)).sum()
+    expected, = cg.autograd.grad(value, w, retain_graph=True)
+
+    def work():
+        try:
+            for _ in range(5):
+                close([expected], cg.autograd.grad(value, w, create_graph=True, retain_graph=True))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
 
 
 def test_a_backward_by_values_of_python_runs_one_by_one(as_loops):

@@ -125,6 +125,34 @@ def test_results_that_are_the_same_for_all_examples():
     close(ours, (expected[0], [cg.stack(each) for each in zip(*expected[1], strict=True)]))
 
 
+@pytest.mark.parametrize("loop", [lambda step, c: scan(lambda c, x: (step(c), None), c, XS),
+                                  lambda step, c: fori_loop(0, COUNT, lambda i, c: step(c) + i, c)], ids=["scan", "fori_loop"])
+def test_tensors_outside_that_steps_change_in_place(loop):
+    """The run for the program leaves no history, and no tangent, on them."""
+    def f(w):
+        total = w * 0
+
+        def step(c):
+            total.add_(w)
+            return c * 0.5 + total
+
+        loop(step, cg.zeros(3, dtype=w.dtype))
+        return total.sum()
+
+    count = cg.full((3,), COUNT, dtype=C.dtype)
+    close([grad(f)(C), cg.compile(grad(f))(C), jvp(f, (C,), (C * 0 + 1,))[1], vmap(grad(f))(CS)[1]], [count, count, count.sum(), count])
+
+
+def test_snapshots_hide_no_tangents_and_no_examples():
+    """Also of loops that are too short, or run step by step."""
+    for count in 5, COUNT:
+        def last(w, count=count, snapshots=2):
+            return scan(lambda c, x: ((c @ w + x).sin(), None), C, XS[:count], snapshots=snapshots)[0]
+
+        close([jvp(last, (W,), (W,)), vmap(last)(WS)], [jvp(lambda w, f=last: f(w, snapshots=None), (W,), (W,)),
+                                                        vmap(lambda w, f=last: f(w, snapshots=None))(WS)])
+
+
 def test_snapshots_in_transforms(loops):
     def last(c, snapshots):
         return scan(lambda c, x: ((c @ W + x).sin(), None), c, XS, snapshots=snapshots)[0].sum()

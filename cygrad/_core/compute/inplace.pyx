@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from cygrad._core.graph.history cimport attach, connect, creation_error, edge, geometry_of, gradient_edge, refresh, set_edge
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_TRACKED, Node, finish_node_type, init_node
-from cygrad._core.graph.notes cimport begin_call, end_call, is_noting, note_constant
+from cygrad._core.graph.notes cimport begin_call, end_call, is_noting, note_constant, refuse_repeated_history
 from cygrad._core.graph.rules cimport RuleOp, any_needs_node, params_of, record_view, rule_node, rule_node_of_inputs, rule_op
 from cygrad._core.graph.saved cimport released_error
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_MULTIPLE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl,
@@ -67,6 +67,7 @@ cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) 
     cdef TensorImpl base = target.base
     cdef CopySlices slices
     cdef int k, edge_nr = 0
+    refuse_repeated_history(target)
     if target.flags & VIEW:
         slices = CopySlices.__new__(CopySlices)
         slices.op, slices.params, slices.view_edge = node, geometry_of(base, target), view_edge

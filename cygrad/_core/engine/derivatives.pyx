@@ -7,6 +7,8 @@ from cygrad._core.graph.rules cimport record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport FRESH, FRONT, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
 from cygrad._core.levels.fronts cimport front_of, innermost
 
+from cygrad._core.engine.backward import run_address
+
 
 def fresh(TensorImpl tensor not None):
     """Return a tensor of the same value that gradients are asked for of: a leaf, or a view where the tensor has a history itself."""
@@ -40,7 +42,11 @@ def without_history(TensorImpl tensor not None):
 
 
 def reaches_other_leaves(tuple outputs not None, tuple own not None):
-    """Return True if the graph of outputs reaches leaves other than these, or views that require a gradient and have no history."""
+    """Return True if the graph of outputs reaches leaves other than these, or views that require a gradient and have no history.
+
+    Retired leaves do not count, except in a backward: code that runs again there is of their function.
+    """
+    cdef bint counts_retired = run_address() != 0
     cdef set seen = set(), mine = set()
     cdef list unvisited = []
     cdef TensorImpl tensor
@@ -57,7 +63,7 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
         node = unvisited.pop()
         if node.flags & NODE_ACCUMULATES:
             tensor = leaf_of(node)
-            if not tensor.flags & RETIRED and <size_t><PyObject*>tensor not in mine:
+            if (counts_retired or not tensor.flags & RETIRED) and <size_t><PyObject*>tensor not in mine:
                 return True
             continue
         if <size_t><PyObject*>node in seen:

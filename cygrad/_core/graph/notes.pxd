@@ -94,6 +94,7 @@ cdef class Notes:
     cdef int new_slot(self, Origin origin, size_t nbytes) except -1
     cdef int slot_of(self, Storage storage, bint reads) except -1
     cdef bint is_fresh(self, Storage storage) noexcept
+    cdef bint is_from_before(self, Storage owner) noexcept
     cdef int number_of(self, Storage storage)
     cdef int keep_value(self, Storage storage) except -1
     cdef int add_place(self, Place* place, TensorImpl tensor, char* data, bint reads, bint writes) except -1
@@ -109,6 +110,7 @@ cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) 
 cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1
 cdef int note_flags(TensorImpl tensor) except -1
+cdef int refuse_repeated_history(TensorImpl tensor) except -1
 cdef list tensors_among(object value, list tensors)
 cdef object begin_call(tuple arguments, dict keywords)
 cdef list tensors_of_node(list results)

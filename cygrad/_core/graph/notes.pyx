@@ -157,10 +157,14 @@ cdef class Notes:
                 note_write(storage, storage.data, 1, 1, &nbytes, &step)
         self.before = None
 
+    cdef bint is_from_before(self, Storage owner) noexcept:
+        """Return True for memory that is older than the repeated steps."""
+        return not self.is_fresh(owner) or 0 <= self.number_of(owner) < self.first_repeated
+
     cdef int keep_value(self, Storage storage) except -1:
         """Keep the value of memory that a repeated step is about to change, if it is from before."""
         cdef Storage owner = owner_of(storage)
-        if self.is_fresh(owner) and not 0 <= self.number_of(owner) < self.first_repeated:
+        if not self.is_from_before(owner):
             return 0
         for changed in (owner, storage):
             if id(changed) not in self.before:
@@ -359,6 +363,18 @@ cdef int note_flags(TensorImpl tensor) except -1:
     cdef Notes notes = current_notes()
     if notes is not None and notes.repeats:
         notes.flags.setdefault(id(tensor), (tensor, tensor.flags & REQUIRES_GRAD))
+    return 0
+
+
+class Unrepeatable(Exception):
+    """A repeated step is about to change something that cannot be undone."""
+
+
+cdef int refuse_repeated_history(TensorImpl tensor) except -1:
+    """Unrepeatable if a repeated step is about to give a tensor from before another history, or another tangent."""
+    cdef Notes notes = current_notes()
+    if notes is not None and notes.repeats and notes.is_from_before(owner_of(tensor.storage)):
+        raise Unrepeatable("it changes a tensor from outside in place that has a history, or a tangent: change a copy, by .clone()")
     return 0
 
 

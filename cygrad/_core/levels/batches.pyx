@@ -7,7 +7,7 @@ from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport (BATCHED, FRESH, FRONT, RETIRED, SPECIAL, TensorImpl, VIEW, byte_offset, new_tensor, refuse_front,
                                         view_of)
 from cygrad._core.levels.fronts cimport Front
-from cygrad._core.levels.level cimport Level
+from cygrad._core.levels.level cimport Level, is_active
 from cygrad._core.levels.observers cimport special_tensors as tensors_may_be_special
 from cygrad._core.levels.tangents cimport Dual, add_tangent, refuse_lost_tangent, tangent_at, visible, visible_dual
 from cygrad._core.memory.upward cimport upward
@@ -33,7 +33,7 @@ cdef class Batch(Front):
 cdef Batch batch_of(TensorImpl tensor):
     """Return the batch of a batched tensor; RuntimeError if its vmap has ended."""
     cdef Batch batch = <Batch>tensor.special
-    if not batch.level.active:
+    if not is_active(batch.level):
         raise RuntimeError("vmap: a tensor that belongs to a call of vmap was used after that had returned. Return it from the function "
                            "given to vmap instead of keeping it by other means.")
     return batch
@@ -155,4 +155,4 @@ def special_tensors():
 
 def _leave_or_sum(TensorImpl g not None, Level level not None):
     """Give the gradient of a tensor that was the same for all examples: one for each while their vmap runs, later their sum."""
-    return leave(g, level) if level.active else (<object>g).sum(0)
+    return leave(g, level) if is_active(level) else (<object>g).sum(0)

@@ -12,6 +12,7 @@ cdef class Level:
     cdef readonly Level outer               # in this thread
     cdef readonly bint active
     cdef readonly bint recorded             # whether tangents go where history goes: not seen while grad mode is off
+    cdef void* resumed_by                   # a thread in which it goes on after its end; NULL: none
     cdef bint in_backward                   # but in the backward that the level is for
     cdef PyObject* duals                    # linked: the Duals that die with the level
 
@@ -22,4 +23,5 @@ cdef struct Hidden:                         # levels out of sight, by their numb
 cdef void hide(Hidden* hidden, Level level) noexcept        # the level, and all higher ones that there are now, from this thread
 cdef void show(Hidden* hidden) noexcept                     # them again
 cpdef tuple active_levels()
+cdef bint is_active(Level level) noexcept
 cdef bint is_hidden(Level level) noexcept

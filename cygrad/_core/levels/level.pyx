@@ -29,6 +29,11 @@ cdef void show(Hidden* hidden) noexcept:
     cg_hidden_address()[0] = hidden.outer
 
 
+cdef bint is_active(Level level) noexcept:
+    """Return True if a level is in progress, or has been resumed by this thread."""
+    return level.active or level.resumed_by is not NULL and level.resumed_by == <void*>cg_innermost_address()
+
+
 cdef bint is_hidden(Level level) noexcept:
     cdef Hidden* hidden = <Hidden*>cg_hidden_address()[0]
     while hidden is not NULL:
@@ -80,6 +85,10 @@ cdef class Level:
             item = (<Batch>item.special).inner
         return False
 
+    def is_active(self):
+        """Say whether the level is in progress, or has been resumed by this thread."""
+        return is_active(self)
+
     def differentiate_backward(self):
         """Show tangents from now on whether grad mode is on or off: a backward runs, recorded or not."""
         self.in_backward = True
@@ -126,11 +135,11 @@ def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
 
 
 def resume_level(Level level not None):
-    """Have a vmap that has ended go on, as the innermost level of this thread, until `exit_level`."""
+    """Have a vmap that has ended go on in this thread, as its innermost level, until `exit_level`."""
     global special_active
-    if level.active or level.size < 0:
+    if level.active or level.resumed_by is not NULL or level.size < 0:
         raise RuntimeError(f"{level!r} cannot be resumed")
-    level.outer, level.active = innermost_level(), True
+    level.outer, level.resumed_by = innermost_level(), <void*>cg_innermost_address()
     special_active += 1
     Py_INCREF(level)
     cg_innermost_address()[0] = <void*>level
@@ -140,9 +149,9 @@ def exit_level(Level level not None):
     """End a level, and with it the tangents that belong to it: usually the innermost one; a generator may end one later, or elsewhere."""
     global special_active
     cdef Dual dual
-    if not level.active:
+    if not is_active(level):
         raise RuntimeError(f"{level!r} has ended before")
-    level.active = False
+    level.active, level.resumed_by = False, NULL
     special_active -= 1
     drop_ended()
     # Destructors may run anything, so the list is read anew each time. Nothing is allocated: a level ends even without memory.
@@ -156,7 +165,7 @@ cdef int drop_ended() except -1:
     """Forget this thread's innermost levels that have ended."""
     cdef void** innermost = cg_innermost_address()
     cdef Level level
-    while innermost[0] is not NULL and not (<Level>innermost[0]).active:
+    while innermost[0] is not NULL and not is_active(<Level>innermost[0]):
         level = <Level>innermost[0]
         innermost[0] = <void*>level.outer if level.outer is not None else NULL
         Py_XDECREF(<PyObject*>level)

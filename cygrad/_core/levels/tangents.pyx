@@ -4,6 +4,7 @@ from cpython.object cimport PyObject
 
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
+from cygrad._core.graph.notes cimport refuse_repeated_history
 from cygrad._core.graph.rules cimport record, rule_op, needs_node
 from cygrad._core.graph.saved cimport SavedTensor
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRONT, SHARES_TANGENTS, TensorImpl, VIEW, byte_offset,
@@ -244,6 +245,7 @@ def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImp
     dual = dual_at(dual, level)
     if dual is None and source is None:
         return None
+    refuse_repeated_history(tensor)
     if dual is None:
         if has_active(first):
             layout = layout_of(tensor) if first.layout is None else first.layout

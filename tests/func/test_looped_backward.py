@@ -110,7 +110,7 @@ def test_inputs_that_nothing_depends_on_have_no_gradient(as_loops, loops):
     assert len(as_loops) == 2 and len(loops) == 5
 
 
-def test_a_tensor_that_is_carried_on_and_named_by_the_step_has_both_gradients():
+def test_a_tensor_that_is_carried_on_and_named_by_the_step_has_both_gradients(as_loops):
     w = drawn(3, 3).requires_grad_()
     last, _ = scan(lambda c, x: ((c[0] @ c[1] * 0.5 + x @ w, c[1]), None), (drawn(3), w), drawn(COUNT, 3))
     plain, = cg.autograd.grad(last[0].sum(), w, retain_graph=True)

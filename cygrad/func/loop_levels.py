@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,8 +16,11 @@ from cygrad.func.looped_backward import Step
 from cygrad.pytree import tree_flatten, tree_unflatten
 
 Levels = tuple[Level, ...]
-RESUMING = threading.RLock()
 NONE = "None"       # the form of a leaf that is None
+
+RESUMING = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=RESUMING._at_fork_reinit)   # type: ignore[attr-defined]
 
 
 class NotLooped(Exception):

@@ -137,7 +137,7 @@ def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
 def resume_level(Level level not None):
     """Have a vmap that has ended go on in this thread, as its innermost level, until `exit_level`."""
     global special_active
-    if level.active or level.resumed_by is not NULL or level.size < 0:
+    if level.active or level.size < 0:
         raise RuntimeError(f"{level!r} cannot be resumed")
     level.outer, level.resumed_by = innermost_level(), <void*>cg_innermost_address()
     special_active += 1

@@ -94,9 +94,8 @@ cdef class Guard:
         return None if value is MISSING else value
 
     cdef bint holds(self, list tensors, tuple levels) except -1:
-        """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs."""
+        """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
-        cdef list parts = []
         if self.role == LENGTH:
             return size_of(self.holder) == self.value
         value = self.current(tensors)
@@ -110,12 +109,9 @@ cdef class Guard:
         if self.role == ABSENT:
             return value is MISSING
         try:
-            if not isinstance(value, TensorImpl) or kind_of_parts(value, parts, levels) != self.value:
-                return False
+            return isinstance(value, TensorImpl) and kind_of_parts(value, tensors, levels) == self.value
         except Uncommon:
             return False
-        tensors += parts
-        return True
 
 
 def first_broken(list guards not None, list tensors not None, tuple levels=None):

@@ -86,14 +86,15 @@ def parts_of(TensorImpl tensor not None, tuple levels not None):
 
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels):
     """Return the kind of a tensor, and append the plain ones behind it."""
-    cdef list parts = []
+    cdef Py_ssize_t first = len(tensors)
     cdef TensorImpl part
-    form = take_parts(tensor, parts, levels) if levels else None
-    if form is None:
+    if not levels:
         tensors.append(tensor)
         return kind_of(tensor)
-    tensors.extend(parts)
-    return form, *[kind_of(part) for part in parts]
+    form = take_parts(tensor, tensors, levels)
+    if form is None:
+        return kind_of(tensors[first])
+    return form, *[kind_of(part) for part in tensors[first:]]
 
 
 cdef bint is_plain_value(object value):

@@ -223,20 +223,12 @@ static void CG_NAME(update)(int triangular, intptr_t m, intptr_t n, intptr_t k, 
 static void CG_NAME(multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a, intptr_t a_down, intptr_t a_right, const void *b,
                               intptr_t b_down, intptr_t b_right, void *c, intptr_t c_down, intptr_t c_right, const cg_room *room)
 {
-    if (k == 1) {       /* as rows of c, or of c transposed */
-        const CG_T *x = c_right == 1 ? a : b, *y = c_right == 1 ? b : a;
-        const intptr_t rows = c_right == 1 ? m : n, columns = c_right == 1 ? n : m, x_step = c_right == 1 ? a_down : b_right,
-                       y_step = c_right == 1 ? b_right : a_down, step = c_right == 1 ? c_down : c_right;
-        if (y_step != 1) CG_NAME(copy)(columns, room->memory, 1, y, y_step), y = room->memory;
-        for (intptr_t i = 0; i < rows; i++) CG_NAME(scale)((CG_T *)c + i * step, x[i * x_step], y, columns);
-        return;
-    }
+    if (k == 1) CG_NAME(outer)(m, n, a, a_down, b, b_right, c, c_down, c_right, room);
 #if CG_VECTOR_BYTES > 16
-    if (n <= CG_FEW) CG_NAME(multiply_thin)(m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
+    else if (n <= CG_FEW) CG_NAME(multiply_thin)(m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
     else if (m <= CG_FEW) CG_NAME(multiply_thin)(n, m, k, b, b_right, b_down, a, a_right, a_down, c, c_right, c_down, room);
-    else
 #endif
-        CG_NAME(accumulate)(1, 1, 0, m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
+    else CG_NAME(accumulate)(1, 1, 0, m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
 }
 
 /* ----- Triangular solutions ----- */

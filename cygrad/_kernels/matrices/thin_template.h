@@ -5,6 +5,18 @@ CG_VECTORISED void CG_NAME(scale)(CG_T *restrict c, CG_T factor, const CG_T *res
     for (intptr_t j = 0; j < n; j++) c[j] = factor * b[j] + 0;
 }
 
+/* c = a b, where a is one column and b one row. One of the steps of c is 1. */
+static void CG_NAME(outer)(intptr_t m, intptr_t n, const CG_T *a, intptr_t a_down, const CG_T *b, intptr_t b_right, CG_T *c, intptr_t c_down,
+                           intptr_t c_right, const cg_room *room)
+{
+    if (c_right != 1) {
+        CG_NAME(outer)(n, m, b, b_right, a, a_down, c, c_right, c_down, room);
+        return;
+    }
+    if (b_right != 1) CG_NAME(copy)(n, room->memory, 1, b, b_right), b = room->memory;
+    for (intptr_t i = 0; i < m; i++) CG_NAME(scale)(c + i * c_down, a[i * a_down], b, n);
+}
+
 #if CG_VECTOR_BYTES > 16
 /* c = a b, where b has few columns: an element is the sum of CG_CLASSES sums, each of every CG_CLASSES-th product. */
 typedef struct {

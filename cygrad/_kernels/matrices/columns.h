@@ -2,15 +2,16 @@
 #ifndef CG_COLUMNS_H
 #define CG_COLUMNS_H
 
+enum { CG_AT_ONCE = 8 };    /* columns that are copied together */
+
 /* Copy a matrix of numbers of so many bytes, some columns at a time: one of both may lie dense along rows, the other along columns. */
 static inline __attribute__((always_inline)) void cg_copy_numbers(const int size, intptr_t m, intptr_t n, char *restrict y, intptr_t y_down,
                                                                   intptr_t y_right, const char *restrict x, intptr_t down, intptr_t right)
 {
-    enum { AT_ONCE = 8 };
-    for (; n >= AT_ONCE; n -= AT_ONCE, x += AT_ONCE * right, y += AT_ONCE * y_right)
+    for (; n >= CG_AT_ONCE; n -= CG_AT_ONCE, x += CG_AT_ONCE * right, y += CG_AT_ONCE * y_right)
         for (intptr_t i = 0; i < m; i++)
 #pragma GCC unroll 8
-            for (int j = 0; j < AT_ONCE; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, size);
+            for (int j = 0; j < CG_AT_ONCE; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, size);
     for (intptr_t i = 0; i < m; i++)
         for (intptr_t j = 0; j < n; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, size);
 }
@@ -68,10 +69,9 @@ static char *cg_begin(const cg_matrix *a, char *p, const char *input, intptr_t d
 /* The same of a lower triangle: numbers above it are any. */
 static char *cg_begin_lower(const cg_matrix *a, char *p, const char *input, intptr_t down, intptr_t right)
 {
-    enum { AT_ONCE = 8 };
     char *columns = a->copy ? a->copy : p;
-    for (intptr_t j = 0; j < a->n; j += AT_ONCE)
-        cg_copy_matrix(a->size, a->m - j, a->n - j < AT_ONCE ? a->n - j : AT_ONCE, columns + j * (a->ld + 1) * a->size, a->size,
+    for (intptr_t j = 0; j < a->n; j += CG_AT_ONCE)
+        cg_copy_matrix(a->size, a->m - j, a->n - j < CG_AT_ONCE ? a->n - j : CG_AT_ONCE, columns + j * (a->ld + 1) * a->size, a->size,
                        a->ld * a->size, input + j * (down + right), down, right);
     return columns;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.looped import LoopedStep
@@ -92,10 +92,10 @@ class _Backward:
     def _computed(self, count: int, gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         step, operands, steps = self.program.step, self.program.operands, self.steps
         constants = operands[len(operands) - step.constants:]
+        # A tensor that is carried on as it is, and named by the step, would be two inputs of a step there.
         is_twice = any(stays and any(operand is each for each in constants) for operand, stays in zip(operands, step.stays, strict=False))
-        if count >= LOOPED_FROM and not is_twice:       # a tensor that is carried on as it is, and named by the step
-            known = Operands(steps.carry, steps.xs, constants, step.stays, step.differentiable,
-                             step.recorded_results)
+        if count >= LOOPED_FROM and not is_twice:
+            known = Operands(steps.carry, steps.xs, constants, step.stays, step.differentiable, step.recorded_results)
             with suppress(NotLooped):
                 backward = LoopedBackward(partial(steps.scan, must_loop=True, below=steps.levels), steps.step, known, create_graph)
                 return backward(steps.rows or range(count), gradients)
@@ -158,7 +158,7 @@ def looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None) -> Loop
 
     x: of the first row. snapshots: how many states a backward may keep; None: all.
     """
-    rows = steps.rows or range(0)
+    rows = cast("range", steps.rows)
     program = _program_of(run, steps.carry, x, [] if steps.xs is None else tree_flatten(steps.xs)[0])
     if program is None:
         return None

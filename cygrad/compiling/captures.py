@@ -231,13 +231,13 @@ def plain_gradients(gradients: list[Any]) -> list[Any]:
 
     There the gradient of a tensor that is the same for all examples of `vmap` differs among these.
     """
-    levels, forms = active_levels(), []
-    for number, gradient in enumerate(gradients):
-        form, parts = (None, [gradient]) if gradient is None else parts_of(gradient, levels)
+    levels = active_levels()
+    forms: list[Any] = [None] * len(gradients)
+    for number, gradient in enumerate(gradients if levels else ()):
+        forms[number], parts = (None, [gradient]) if gradient is None else parts_of(gradient, levels)
         if len(parts) > 1:
             raise Uncapturable("its gradients have tangents")
         gradients[number] = parts[0]
-        forms.append(form)
     return forms
 
 

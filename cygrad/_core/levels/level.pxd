@@ -11,8 +11,8 @@ cdef class Level:
     cdef readonly object randomness         # of vmap: "error", "same" or "different"
     cdef readonly Level outer               # in this thread
     cdef readonly bint active
-    cdef readonly bint recorded             # whether tangents go where history goes: not seen while grad mode is off
     cdef void* resumed_by                   # a thread in which it goes on after its end; NULL: none
+    cdef readonly bint recorded             # whether tangents go where history goes: not seen while grad mode is off
     cdef bint in_backward                   # but in the backward that the level is for
     cdef PyObject* duals                    # linked: the Duals that die with the level
 

@@ -31,7 +31,7 @@ cdef void show(Hidden* hidden) noexcept:
 
 cdef bint is_active(Level level) noexcept:
     """Return True if a level is in progress, or has been resumed by this thread."""
-    return level.active or level.resumed_by is not NULL and level.resumed_by == <void*>cg_innermost_address()
+    return level.active or level.resumed_by == <void*>cg_innermost_address()
 
 
 cdef bint is_hidden(Level level) noexcept:

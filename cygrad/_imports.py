@@ -20,18 +20,20 @@ _PICKLED = {"cygrad._core.storage": "cygrad._core.memory.storage", "cygrad._core
 
 
 class _Finder:
-    """Finds `cygrad._core`, `cygrad._kernels` and their rooms, whose `__init__.py` hold no code and are not read, and their modules."""
+    """Finds `cygrad._core`, `cygrad._kernels` and their rooms, whose `__init__.py` hold no code and are not read, and compiled modules."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         package, *rooms = name.split(".")
         if _LIBRARY is None or package != "cygrad" or not rooms or rooms[0] not in ("_core", "_kernels"):
             return None
+        folder = os.path.join(os.path.dirname(__file__), *rooms)
         if len(rooms) < 3:
-            folder = os.path.join(os.path.dirname(__file__), *rooms)
             spec = ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = [folder]
             return spec if os.path.isdir(folder) else None
+        if os.path.exists(f"{folder}.py"):
+            return None
         spec = ModuleSpec(name, ExtensionFileLoader(name, _LIBRARY), origin=_LIBRARY)
         spec.has_location = True
         return spec
@@ -50,7 +52,7 @@ def remove() -> None:
     for package in ("_core", "_kernels"):
         for room in filter(str.isidentifier, os.listdir(os.path.join(here, package))):
             if os.path.isdir(folder := os.path.join(here, package, room)):
-                for stub in os.listdir(folder):     # each compiled module has one
+                for stub in os.listdir(folder):     # compiled modules without one are loaded by those that call them
                     if stub.endswith(".pyi"):
                         import_module(f"cygrad.{package}.{room}.{stub.removesuffix('.pyi')}")
     sys.meta_path.remove(_Finder)

@@ -20,7 +20,7 @@ import cygrad
 from cygrad._core.compute.contraction import set_contraction as set_contraction
 from cygrad._kernels.drivers.elementwise import available_isas, isa_report
 from cygrad._kernels.matrices.loops import lapack_report
-from cygrad._kernels.system import machine
+from cygrad._kernels.system import free_memory, machine
 from cygrad._kernels.system.allocator import allocator_report
 from cygrad._kernels.system.allocator import empty_cache as empty_cache
 from cygrad._kernels.system.allocator import get_cache_limit as get_cache_limit
@@ -128,10 +128,10 @@ def describe() -> dict[str, Any]:
         "launcher": machine.launcher_report(),
         "blas": _blas(threads["threads"]),
         "lapack": lapack_report(),
-        "memory": {**allocator_report(), "granted": machine.granted_bytes(), "cgroup_limit": machine.memory_limit(),
+        "memory": {**allocator_report(), "granted": free_memory.granted_bytes(), "cgroup_limit": machine.memory_limit(),
                    "huge_pages": _huge_pages()},
         "denormals": denormal_mode(),
-        "files": {"package": os.path.dirname(cygrad.__file__), "library": machine.__file__},
+        "files": {"package": os.path.dirname(cygrad.__file__), "library": free_memory.__file__},
     }
 
 

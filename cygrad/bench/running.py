@@ -15,7 +15,7 @@ from functools import cache, reduce
 from typing import Any, NamedTuple
 
 import cygrad
-from cygrad._kernels.system.machine import granted_bytes
+from cygrad._kernels.system.free_memory import granted_bytes
 from cygrad.bench import ceilings, tasks, workloads
 from cygrad.bench.agreement import Disagreement, agree
 from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, blas_note, entered, numpy_dtype, set_threads, split, threads_kept

@@ -14,7 +14,7 @@ from libc.string cimport memset
 import operator
 import sys
 
-from cygrad._kernels.system.machine cimport attainable_memory, granted_memory, runs_short
+from cygrad._kernels.system.free_memory cimport attainable_memory, granted_memory, runs_short
 
 from cygrad._kernels.system.journal import note
 from cygrad._kernels.system.machine import local_processes

@@ -1,1 +1,0 @@
-"""Types of the compiled module: nothing for Python."""

@@ -9,6 +9,7 @@ from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.signature import signature_of
 from cygrad._core.graph.saved import released_error_of
+from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _set_overrides_off
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
@@ -133,7 +134,8 @@ class Rerun:
         with as_in_a_call():
             try:
                 go_back(self.positions)
-                take_apart(self.owner._function(*args, **kwargs), results)
+                with outside_of_levels():     # as a replay: the same for all examples of gradients
+                    take_apart(self.owner._function(*args, **kwargs), results)
             finally:
                 go_back(now)
             pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._core.levels.level import enter_level, exit_level, innermost_level
+from cygrad._core.levels.level import active_levels, enter_level, exit_level, innermost_level, outside_of_levels
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import grad, hessian, jacrev, jvp, vmap
 from samples import array_of
@@ -277,6 +277,22 @@ def test_history_survives_a_read_without_grad():
 
 
 # ----- Levels -----
+def test_outside_of_levels():
+    """A level that begins there and goes on is the innermost one afterwards."""
+    levels = [enter_level(), enter_level()]
+    with outside_of_levels():
+        assert innermost_level() is None
+        levels.append(enter_level())
+        assert innermost_level() is levels[2]
+    assert active_levels() == tuple(levels)
+    with pytest.raises(ValueError), outside_of_levels():
+        raise ValueError
+    for level in reversed(levels):
+        assert innermost_level() is level
+        exit_level(level)
+    assert innermost_level() is None
+
+
 def test_levels_that_a_generator_ends_late():
     def duals():
         with fw.dual_level():

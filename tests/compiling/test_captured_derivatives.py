@@ -292,6 +292,23 @@ def test_jacobians_of_replays():
         same(func.jacrev(compiled)(X + k), func.jacrev(lambda x: x ** 3)(X + k))
 
 
+def test_jacobians_of_replays_that_draw_random_numbers():
+    """All rows of the Jacobian have the numbers of the call, in a function with a vmap of its own, too."""
+    def noisy(x):
+        return x * func.vmap(lambda each: each + cg.rand(3, dtype=cg.float64), randomness="different")(x * 0)
+
+    compiled, x = captured(noisy), cg.ones(2, 3, dtype=cg.float64)
+    for _ in range(3):
+        cg.manual_seed(7)
+        value, multiply = func.vjp(compiled, x)
+        jacobian, = func.vmap(multiply)(cg.eye(6, dtype=cg.float64).reshape(6, 2, 3))
+        following = cg.rand(1)
+        same(jacobian.reshape(6, 6), value.flatten().diag())
+        cg.manual_seed(7)
+        noisy(x)
+        same(following, cg.rand(1))
+
+
 def test_random_numbers_are_drawn_again_for_some_results():
     compiled = captured(lambda x: (x * cg.rand(3, dtype=cg.float64), x * 2))
     for _ in range(3):

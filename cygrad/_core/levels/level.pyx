@@ -62,6 +62,26 @@ cdef class out_of_sight:
 
 @cython.final
 @cython.binding(False)
+cdef class outside_of_levels:
+    """Compute in this thread as if no level were in progress, within a `with` statement."""
+    cdef Level innermost
+
+    def __enter__(self):
+        self.innermost = innermost_level()
+        cg_innermost_address()[0] = NULL
+
+    def __exit__(self, kind, error, traceback):
+        cdef Level level = innermost_level()
+        if level is None:
+            cg_innermost_address()[0] = <void*>self.innermost if self.innermost is not None else NULL
+            return
+        while level.outer is not None:      # a generator has begun a level and not ended it
+            level = level.outer
+        level.outer = self.innermost
+
+
+@cython.final
+@cython.binding(False)
 cdef class Level:
     """A forward-mode differentiation, or a vmap, in progress."""
 

@@ -155,7 +155,7 @@ def _run_engine(outputs: Any, weights: Any, keep_graph: bool, create_graph: bool
 
 def gradients_between(outputs: tuple[Any, ...], inputs: tuple[Any, ...], weights: tuple[Any, ...], create_graph: bool) -> list[Any]:
     """Return the gradients of outputs with respect to inputs as if none of these were computed from another; the graph is kept."""
-    return _run(outputs, weights, True, create_graph, inputs, False, True)
+    return differentiated(outputs, weights, True, create_graph, inputs, True)
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -260,17 +260,18 @@ def differentiated_in_batches(outputs: tuple[Any, ...], weights: tuple[Any, ...]
 
 
 def differentiated(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_graph: bool, create_graph: bool,
-                    chosen: tuple[Any, ...]) -> list[Any]:
+                    chosen: tuple[Any, ...], between: bool = False) -> list[Any]:
     """Run; for outputs that stand for one example of many, once over all examples: these have the history."""
     if not special_tensors():
-        return _run(outputs, weights, keep_graph, create_graph, chosen, False)
-    levels = [level for level in map(batched_level, outputs) if level is not None]
+        return _run(outputs, weights, keep_graph, create_graph, chosen, False, between)
+    levels = [level for level in map(batched_level, (*outputs, *chosen)) if level is not None]
     if not levels:
-        return _run(outputs, weights, keep_graph, create_graph, chosen, False)
+        return _run(outputs, weights, keep_graph, create_graph, chosen, False, between)
     level = max(levels, key=lambda level: level.number)
     are_held = [level.holds(item) for item in chosen]
     result = differentiated(tuple(map(level.enter, outputs)), tuple(map(level.enter, weights)), keep_graph, create_graph,
-                             tuple(level.enter(item) if is_held else item for item, is_held in zip(chosen, are_held, strict=True)))
+                             tuple(level.enter(item) if is_held else item for item, is_held in zip(chosen, are_held, strict=True)),
+                             between)
     return [level.leave(gradient) if is_held and gradient is not None else gradient
             for gradient, is_held in zip(result, are_held, strict=True)]
 

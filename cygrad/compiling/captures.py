@@ -13,10 +13,10 @@ from cygrad._core.capture.compiled_node import changes_of_versions, recorded_res
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole
 from cygrad._core.capture.replay import Replay
-from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of
+from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of, tensors_behind
 from cygrad._core.graph.notes import Notes, Unrepeatable
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.level import active_levels
+from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType, get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
@@ -111,6 +111,7 @@ class Capture:
         inputs = self.tensors.copy()
         check_guards(observation, inputs)
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
+        sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
         changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results)
@@ -126,6 +127,7 @@ class Capture:
             of_gradients.append(Guard(GuardSource.GRADIENT, number, "grad", before))
             if before is not None:
                 inputs.append(before)
+                sources.append(before)
             if tensor.grad is not before:
                 gradients.append((number, None if tensor.grad is None else len(results)))
                 if tensor.grad is not None:
@@ -146,15 +148,17 @@ class Capture:
             raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
         check_messages(notes, bool(recorded))
         if recorded:
-            differentiable = tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and numbers[id(tensor)] == number)
+            numbers = {id(tensor): number for number, tensor in reversed([*enumerate(sources)])}
+            differentiable = tuple(number for number, tensor in enumerate(inputs)
+                                   if tensor.requires_grad and numbers[id(sources[number])] == number)
             weights = [zeros_like(result.detach()) for result in recorded]
-            back = self.gradients(notes, observation, recorded, inputs, [inputs[number] for number in differentiable], weights)
+            back = self.gradients(notes, observation, recorded, inputs, [sources[number] for number in differentiable], weights)
             forms = plain_gradients(back)
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
         replay.guards = self.guards_back
-        if not any(node._frees_values() for node in nodes_between(recorded, inputs)):
+        if not any(node._frees_values() for node in nodes_between(recorded, sources)):
             replay.frees = frozenset()
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
@@ -205,7 +209,7 @@ class Capture:
         codes = len(observation.guarded_codes)
         observation.begin_repeated(notes.hooks)
         try:
-            with undone(notes), observation, notes:
+            with undone(notes), observation, notes, tangents_seen(active_levels(), False):      # of plain tensors
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
                 self.changes_back = changes_of_versions(tensors + weights, versions, ())
         except (MemoryError, Uncapturable):
@@ -233,12 +237,19 @@ def plain_gradients(gradients: list[Any]) -> list[Any]:
     """
     levels = active_levels()
     forms: list[Any] = [None] * len(gradients)
-    for number, gradient in enumerate(gradients if levels else ()):
-        forms[number], parts = (None, [gradient]) if gradient is None else parts_of(gradient, levels)
-        if len(parts) > 1:
-            raise Uncapturable("its gradients have tangents")
-        gradients[number] = parts[0]
+    with tangents_seen(levels, False):
+        for number, gradient in enumerate(gradients if levels else ()):
+            if gradient is not None:
+                forms[number], (gradients[number],) = parts_of(gradient, levels)
     return forms
+
+
+def sources_of(guards: Iterable[Any]) -> Iterator[Any]:
+    """Yield the tensors that gradients of the inputs of guards go to."""
+    levels = active_levels()
+    for guard in guards:
+        if guard.role == GuardRole.TENSOR:
+            yield from tensors_behind(guard.value_now(), levels)
 
 
 def zeros_in_layout_of(gradient: Any) -> Any:

@@ -308,7 +308,7 @@ class Observation:
             owner = getattr(argument, "__self__", None)
             module = getattr(argument, "__module__", None) or type(owner).__module__
             draws = module in IMPURE or type(owner).__module__.startswith("numpy.random") or getattr(owner, "__name__", "") in IMPURE
-            if draws or argument is os.urandom or module in FILES and not is_of_python(frame.f_code):
+            if (draws or argument is os.urandom or module in FILES and not is_of_python(frame.f_code)) and not is_imported(frame):
                 name = getattr(argument, "__qualname__", str(argument))
                 self.end(frame, f"calls {name}, which has another result each time: give its result as an argument")
 

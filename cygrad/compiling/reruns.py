@@ -39,6 +39,11 @@ def as_in_a_call() -> Iterator[None]:
         _set_overrides_off(off)
 
 
+def changed_error(name: str, owner: Compiled) -> Exception:
+    """Return the error of a backward whose function names a value that was changed after the call."""
+    return RuntimeError(f"compile(): {name} was changed between a call of {owner._name()} and its backward, which needs it")
+
+
 class Rerun:
     """Makes further backward parts of a call's program, for gradients of other layouts or of some results only.
 
@@ -120,7 +125,7 @@ class Rerun:
         broken = first_broken([guard for guard in guards if guard.source != GuardSource.GRADIENT], current, self.levels)
         if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
             name = "a tensor that its code names" if broken is None else repr(broken)
-            raise RuntimeError(f"compile(): {name} was changed between a call of {self.owner._name()} and its backward, which needs it")
+            raise changed_error(name, self.owner)
 
     def __call__(self, inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         """Return the gradients of the inputs that have one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, cast
 
@@ -21,9 +22,9 @@ from cygrad.checkpoint.loop import checkpoint_loop
 from cygrad.compiling.compiled import captured_quietly
 from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
 from cygrad.data.creation import arange
-from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, row_major, taken_apart
+from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, all_differ, row_major, taken_apart
 from cygrad.func.looped_backward import Step
-from cygrad.func.looping import LOOPED_FROM, Looped, Steps, looped, looped_while
+from cygrad.func.looping import LOOPED_FROM, Looped, Steps, looped
 from cygrad.operators.joining import cat, stack
 from cygrad.operators.masking import where
 from cygrad.pytree import tree_flatten, tree_unflatten
@@ -31,6 +32,7 @@ from cygrad.pytree import tree_flatten, tree_unflatten
 CAPTURED_FROM = 64      # steps from which a capture, which takes as long as some ten of them, pays
 LARGEST_NUMBER = 1 << 26        # of a step of a captured `fori_loop`: its square is a float64, too
 FIRST_STEPS = 3         # from the third on all steps have a carry of one kind: one that a program has made
+FIRST_IN_LEVELS = 8     # there a tangent may begin, or be recorded, some steps after the values that it depends on
 
 
 # ----- Carried values -----
@@ -65,6 +67,11 @@ def _chosen(predicate: Any, yes: Any, no: Any) -> Any:
     leaves, spec = tree_flatten(yes)
     others, _ = tree_flatten(no)
     return tree_unflatten([where(predicate, a, b) for a, b in zip(leaves, others, strict=True)], spec)
+
+
+def _changed_where(predicate: Any, after: Any, before: Any) -> Any:
+    """Return the next carry of a `while_loop`: the one before for examples that have ended."""
+    return after if predicate is True else _chosen(predicate, after, before)
 
 
 def _predicate(name: str, value: Any) -> Any:
@@ -130,10 +137,11 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
     run = captured_quietly(step)
     if snapshots is not None and snapshots < 1:
         raise ValueError(f"scan: snapshots must be 1 or more, got {snapshots}")
-    middle, ys = _steps(step, run, carry, at, order[:FIRST_STEPS], None)
+    first = _first_steps()
+    middle, ys = _steps(step, run, carry, at, order[:first], None)
     if snapshots is not None and ys is not None:
         raise _results_beside_snapshots()
-    rest = order[FIRST_STEPS:]
+    rest = order[first:]
     steps = Steps(_scan, step, middle, xs, rest, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
     loop = _looped(run, at(rest[0]), steps, snapshots, below)
     if loop is None and must_loop:
@@ -143,25 +151,39 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
 
 
 def _looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None, below: Levels = ()) -> Looped | None:
-    """Run steps as a loop of the core, within levels on the plain tensors behind their operands; None where no loop can."""
+    """Run steps as a loop of the core, within levels on the plain tensors behind their operands; None where no loop can.
+
+    x: of the first row, None for as many steps as there are while a predicate holds.
+    """
     levels = active_levels()
     if not levels:
         return looped(run, x, steps, snapshots)
-    rows = cast("range", steps.rows)
     try:
-        carry, values = taken_apart(steps.carry, levels)
-        xs, leaves = taken_apart(steps.xs, levels)
-        step = PlainStep(steps.step, carry, xs, below)
-        values, leaves = row_major(values), step.rows_first(leaves)
-
-        def at(number: int) -> list[Any]:
-            return [leaf[number] for leaf in leaves]
-
-        plain = Steps(_scan, step, values, leaves, rows, lambda: Looped(*_steps(step, step, values, at, rows, None)))
-        loop = looped(captured_quietly(step), at(rows[0]), plain, snapshots)
+        plain = _plain_steps(steps, levels, below)
+        step, rows = cast("PlainStep", plain.step), plain.rows
+        loop = looped(captured_quietly(step), None if rows is None else [leaf[rows[0]] for leaf in plain.xs], plain, snapshots)
     except (NotLooped, Uncommon):
         return None
-    return loop and Looped(carry.together(loop.carry), cast("Tree", step.y).together(loop.y or (), stacked=True))
+    return loop and Looped(step.carry.together(loop.carry), cast("Tree", step.y).together(loop.y or (), stacked=True))
+
+
+def _plain_steps(steps: Steps, levels: Levels, below: Levels) -> Steps:
+    """Return steps on the plain tensors behind their operands; NotLooped or Uncommon where there are none."""
+    carry, values = taken_apart(steps.carry if steps.rows is not None else all_differ(steps.carry, levels), levels)
+    xs, leaves = taken_apart(steps.xs, levels)
+    step, values, rows = PlainStep(steps.step, carry, xs, below), row_major(values), steps.rows
+    if rows is None:
+        return Steps(_scan, step, values, None, None, lambda: Looped(_until_ended(step, values), None))
+    leaves = step.rows_first(leaves)
+
+    def at(row: int) -> list[Any]:
+        return [leaf[row] for leaf in leaves]
+
+    return Steps(_scan, step, values, leaves, rows, lambda: Looped(*_steps(step, step, values, at, rows, None)))
+
+
+def _first_steps() -> int:
+    return FIRST_IN_LEVELS if active_levels() else FIRST_STEPS
 
 
 def _pays(count: int) -> bool:
@@ -248,14 +270,15 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
     step = _kept_step(body, None, _step_of_numbers)
     run = captured_quietly(step)
     column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
+    count = _first_steps()
     if is_noting() or active_levels():      # the program that is captured reads no number
-        carry = steps(numbers[:FIRST_STEPS], carry)
+        carry = steps(numbers[:count], carry)
     else:
-        for number in range(FIRST_STEPS):
+        for number in range(count):
             carry = _same_structure("fori_loop", first, run(carry, column[number])[0])
-    rest = numbers[FIRST_STEPS:]
-    loop = _looped(run, column[FIRST_STEPS], Steps(_scan, step, carry, column, range(FIRST_STEPS, len(numbers)),
-                                                   lambda: Looped(steps(rest, carry), None)))
+    rest = numbers[count:]
+    loop = _looped(run, column[count], Steps(_scan, step, carry, column, range(count, len(numbers)),
+                                             lambda: Looped(steps(rest, carry), None)))
     return steps(rest, carry) if loop is None else loop.carry
 
 
@@ -299,20 +322,19 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
         while _holds_for_any(predicate := _predicate("while_loop", cond(carry))):
             if count == most:
                 return carry, False
-            result = _same_structure("while_loop", first, body(carry))
-            carry = result if predicate is True else _chosen(predicate, result, carry)
+            carry = _changed_where(predicate, _same_structure("while_loop", first, body(carry)), carry)
             count += 1
         return carry, True
 
-    carry, ended = steps(carry, FIRST_STEPS if is_noting() else CAPTURED_FROM)
-    if ended or not sees_results_alone() or active_levels():
+    carry, ended = steps(carry, _first_steps() if is_noting() else CAPTURED_FROM)
+    if ended or not sees_results_alone():
         return carry if ended else steps(carry)[0]
     step = _kept_step(body, cond, _step_while)
     run = captured_quietly(step)
     try:
-        for _ in range(0 if is_noting() else FIRST_STEPS):
+        for _ in range(0 if is_noting() or active_levels() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])
-        loop = looped_while(run, Steps(_scan, step, carry, None, None, lambda: Looped(steps(carry)[0], None)))
+        loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda: Looped(steps(carry)[0], None)))
     except _Ended:
         return carry
     return steps(carry)[0] if loop is None else loop.carry
@@ -328,11 +350,20 @@ def _step_while(body: Callable[[Any], Any], cond: Callable[[Any], Any]) -> Step:
         first = noted_steps()
         predicate = cond(carry)
         refuse_decisions(first, "the predicate of a loop decides by values")
-        if not _predicate("while_loop", predicate):
+        predicate = _predicate("while_loop", predicate)
+        if not _holds_for_any(predicate):
             raise _Ended
-        return body(carry), None
+        return _changed_where(predicate, body(carry), carry), None
 
     return step
+
+
+def _until_ended(step: Step, carry: Any) -> Any:
+    """Return the carry after all steps of a `while_loop`."""
+    with suppress(_Ended):
+        while True:
+            carry, _ = step(carry, None)
+    return carry
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:

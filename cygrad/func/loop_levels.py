@@ -6,11 +6,11 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from cygrad._core.capture.signature import parts_of
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.level import Level, exit_level, resume_level
+from cygrad._core.levels.level import Level, exit_level, resume_level, tangents_seen
 from cygrad.autograd.forward_ad import dual
 from cygrad.func.looped_backward import Step
 from cygrad.pytree import tree_flatten, tree_unflatten
@@ -39,6 +39,20 @@ class Tree(NamedTuple):
         rest = iter(parts)
         return tree_unflatten([together(form, rest, self.levels, stacked) for form in self.forms], self.spec)
 
+    def with_parts(self, tree: Any, parts: Sequence[Any]) -> list[tuple[Any, Any, list[Any]]]:
+        """Return the tensors of a tree, each with its form and the plain tensors that it is made of."""
+        rest = iter(parts)
+        return [(leaf, form, [next(rest) for _ in batches(form)])
+                for leaf, form in zip(tree_flatten(tree)[0], self.forms, strict=True)]
+
+    def batches(self) -> list[frozenset[int]]:
+        """Return, for each plain tensor, the levels, by number, whose examples it has."""
+        return [levels for form in self.forms for levels in batches(form)]
+
+    def are_values(self) -> list[bool]:
+        """Return, for each plain tensor, whether it is the value of a tensor, not a tangent."""
+        return [number == 0 for form in self.forms for number in range(len(batches(form)))]
+
 
 def taken_apart(tree: Any, levels: Levels, known: Sequence[tuple[Any, Any, list[Any]]] = ()) -> tuple[Tree, list[Any]]:
     """Return how a tree is made of plain tensors, and these.
@@ -52,10 +66,30 @@ def taken_apart(tree: Any, levels: Levels, known: Sequence[tuple[Any, Any, list[
         if not isinstance(leaf, (TensorImpl, type(None))):
             raise NotLooped
         if form is NONE and leaf is not None:
-            form, own = parts_of(leaf, levels)
+            form, own = parts_of(_uniform(leaf, levels), levels)
         forms.append(form)
         parts += own
     return Tree(spec, forms, levels), parts
+
+
+def _uniform(tensor: Any, levels: Levels) -> Any:
+    """Return a recorded tensor whose value and tangent differ among the same examples: so their gradients do."""
+    return _for_each(tensor, frozenset().union(*batches(parts_of(tensor, levels)[0])), levels) if tensor.requires_grad else tensor
+
+
+def _for_each(tensor: Any, numbers: frozenset[int], levels: Levels) -> Any:
+    """Return a tensor whose value differs among the examples of some levels."""
+    for number in sorted(numbers - batches(parts_of(tensor, levels)[0])[0]):
+        tensor = levels[number].leave(levels[number].enter(tensor))
+    return tensor
+
+
+def all_differ(tree: Any, levels: Levels) -> Any:
+    """Return a tree whose tensors differ among all examples that some of them differ among, as a carry behind a predicate for each does."""
+    leaves, spec = tree_flatten(tree)
+    leaves = [_uniform(leaf, levels) if isinstance(leaf, TensorImpl) else leaf for leaf in leaves]
+    numbers = frozenset().union(*(batches(parts_of(leaf, levels)[0])[0] for leaf in leaves if isinstance(leaf, TensorImpl)))
+    return tree_unflatten([_for_each(leaf, numbers, levels) if isinstance(leaf, TensorImpl) else leaf for leaf in leaves], spec)
 
 
 def together(form: Any, parts: Iterator[Any], levels: Levels, stacked: bool = False) -> Any:
@@ -72,17 +106,12 @@ def together(form: Any, parts: Iterator[Any], levels: Levels, stacked: bool = Fa
     return level.leave(whole.transpose(0, 1) if stacked else whole)
 
 
-def levels_in(form: Any) -> set[int]:
-    """Return the levels, by number, at which a tensor stands for others."""
-    return set() if form is None else {form[0]}.union(*map(levels_in, form[1:]))
-
-
-def batch_dims(form: Any) -> list[int]:
-    """Return how many dims of examples each plain tensor of a form has, before all others."""
+def batches(form: Any) -> list[frozenset[int]]:
+    """Return, for each plain tensor of a form, the levels, by number, whose examples it has along a dim, before all others."""
     if form is NONE or form is None:
-        return [] if form is NONE else [0]
-    counts = [count for part in form[1:] for count in batch_dims(part)]
-    return counts if len(form) > 2 else [count + 1 for count in counts]
+        return [] if form is NONE else [frozenset()]
+    results = [levels for part in form[1:] for levels in batches(part)]
+    return results if len(form) > 2 else [levels | {form[0]} for levels in results]
 
 
 def row_major(tensors: Sequence[Any]) -> list[Any]:
@@ -101,30 +130,30 @@ class PlainStep:
         self.y: Tree | None = None      # of the last step
 
     def __call__(self, carry: Sequence[Any], x: Sequence[Any] | None) -> tuple[list[Any], list[Any] | None]:
-        before, rest = self.carry.together(carry), iter(carry)
-        known = [(leaf, form, [next(rest) for _ in batch_dims(form)])
-                 for leaf, form in zip(tree_flatten(before)[0], self.carry.forms, strict=True)]
-        result, y = self.step(before, self.xs.together(x or ()))
-        after, parts = taken_apart(result, self.levels, known=known)
-        self.y, results = taken_apart(y, self.levels, known=known)
-        if after != self.carry:
-            raise NotLooped
-        return row_major(parts), row_major(results) or None
+        with tangents_seen(self.levels, True):      # also in a backward that computes without them
+            before = self.carry.together(carry)
+            known = self.carry.with_parts(before, carry)
+            result, y = self.step(before, self.xs.together(x or ()))
+            after, parts = taken_apart(result, self.levels, known)
+            if after != self.carry:
+                raise NotLooped
+            parts = row_major(parts)
+            self.y, results = taken_apart(y, self.levels, known + after.with_parts(result, parts))
+            return parts, row_major(results) or None
 
     def rows_first(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the plain tensors behind xs with the dim of rows before the dims of examples."""
-        counts = [count for form in self.xs.forms for count in batch_dims(form)]
+        counts = map(len, self.xs.batches())
         return [leaf.movedim(count, 0) if count else leaf for leaf, count in zip(leaves, counts, strict=True)]
 
-    def forms(self, is_carried: bool) -> list[Any]:
-        """Return the forms of the carried values, or of the results of the last step."""
-        tree = self.carry if is_carried else self.y
-        return [] if tree is None else [form for form in tree.forms if form is not NONE]
+    def results(self, is_carried: bool) -> Tree:
+        """Return how the carried values, or the other results of the last step, are made of plain tensors."""
+        return self.carry if is_carried else cast("Tree", self.y)
 
 
 @contextlib.contextmanager
 def resumed(levels: Levels) -> Iterator[None]:
-    """Have levels that have ended go on in this thread; in one thread at a time."""
+    """Have levels that have ended go on in this thread, without tangents; in one thread at a time."""
     with RESUMING:
         ended = [level for level in levels if not level.is_active()]
         try:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from cygrad._core.engine.derivatives import fresh, retire, without_history
+from cygrad._core.levels.level import Level, tangents_seen
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad, set_grad_enabled
 from cygrad.operators.joining import cat
@@ -34,8 +35,9 @@ class Operands(NamedTuple):
 class LoopedBackward:
     """The backward of a loop, by `scan` and the step; `create_graph` as for `autograd.grad`."""
 
-    def __init__(self, scan: Scan, step: Step, operands: Operands, create_graph: bool) -> None:
-        self.scan, self.step, self.operands, self.create_graph = scan, step, operands, create_graph
+    def __init__(self, scan: Scan, step: Step, operands: Operands, create_graph: bool, unseen: tuple[Level, ...]) -> None:
+        """`unseen`: levels whose tangents gradients do not have."""
+        self.scan, self.step, self.operands, self.create_graph, self.unseen = scan, step, operands, create_graph, unseen
         carried, self.carry_spec = tree_flatten(operands.carry)
         leaves, xs_spec = tree_flatten(operands.xs)
         self.xs_spec: Any = None if operands.xs is None else xs_spec
@@ -106,7 +108,8 @@ class LoopedBackward:
             results = ([] if y is None else tree_flatten(y)[0]), tree_flatten(carry)[0]
             outputs = tuple(results[is_carried][number] for is_carried, number in self.recorded)
             chosen = tuple(inputs[number] for number in self.operands.differentiable)
-            of_inputs = gradients_between(outputs, chosen, (*of_carried, *of_results), self.create_graph)
+            with tangents_seen(self.unseen, False):
+                of_inputs = gradients_between(outputs, chosen, (*of_carried, *of_results), self.create_graph)
             return dict(zip(self.operands.differentiable, of_inputs, strict=True))
 
     def _carried_on(self, of_inputs: dict[int, Any], of_carried: Sequence[Any]) -> list[Any]:

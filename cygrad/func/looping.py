@@ -7,15 +7,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, cast
 
+from cygrad._core.capture.guards import GuardRole, GuardSource
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.looped import LoopedStep
 from cygrad._core.capture.looping import run_looped, run_looped_while
-from cygrad._core.capture.signature import parts_of
-from cygrad._core.levels.level import active_levels
+from cygrad._core.capture.signature import parts_of, tensors_behind
+from cygrad._core.levels.level import active_levels, tangents_seen
+from cygrad._core.levels.tangents import set_tangent, tangent_of
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.compiled import Compiled
-from cygrad.compiling.reruns import as_in_a_call
-from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, levels_in, resumed, together
+from cygrad.compiling.reruns import as_in_a_call, changed_error
+from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, batches, resumed, together
 from cygrad.func.looped_backward import LoopedBackward, Operands, Scan, Step
 from cygrad.pytree import tree_flatten, tree_unflatten
 
@@ -63,7 +65,8 @@ class _Program(NamedTuple):
     """The program of a step, for a loop."""
 
     step: LoopedStep
-    operands: list[Any]
+    operands: list[Any]         # carried values, tensors whose rows are the slices, constants
+    named: list[Any]            # the tensors that the code of the step names: constants are the plain ones behind these
     y: Any                      # the results of a step but the carry, with places for tensors
     has_results: bool
     check_values: Callable[[], None]
@@ -71,40 +74,92 @@ class _Program(NamedTuple):
 
 
 class _Backward:
-    """Gradients of a loop by the function itself: where they are differentiated again, or a decision comes out otherwise."""
+    """Gradients of a loop by the function itself: where they are differentiated again, or have tangents, or a decision comes out otherwise.
+
+    Within levels the loop is one of plain tensors. As long as a level of forward mode is in progress, gradients of their values have
+    tangents, which depend on the tangents of the values.
+    """
 
     def __init__(self, program: _Program, steps: Steps) -> None:
-        self.program, self.steps = program, steps
+        self.program, self.steps, levels = program, steps, steps.levels
         self.forms = any(form is not None for form in program.gradient_forms)       # gradients that stand for others
+        behind = [tensors_behind(named, levels) for named in program.named]
+        self.constants = [tensor for tensors in behind for tensor in tensors]
+        self.are_values = [number == 0 for tensors in behind for number in range(len(tensors))]
+        self.tangents = [(tensor, level, tangent_of(tensor, level)) for tensor in self.constants for level in levels if level.size < 0]
 
     def __call__(self, count: int, gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         """Return them, of a loop of `count` steps; -1 where no number is known that holds for a replay, too."""
-        self.program.check_values()
-        levels = self.steps.levels
+        levels, sees_tangents = self.steps.levels, self.sees_tangents()
         with as_in_a_call():
             if all(level.is_active() for level in levels):
-                return self._computed(count, gradients, create_graph)
+                return self._computed(count, gradients, create_graph, sees_tangents)
             with resumed(levels):
-                around = active_levels()
-                pairs = [None if each is None else parts_of(each, around) for each in self._computed(count, gradients, create_graph)]
+                self._set_tangents()
+                around, computed = active_levels(), self._computed(count, gradients, create_graph, sees_tangents)
+                pairs = [None if each is None else parts_of(each, around) for each in computed]
             return [None if pair is None else together(pair[0], iter(pair[1]), around) for pair in pairs]
 
-    def _computed(self, count: int, gradients: Sequence[Any], create_graph: bool) -> list[Any]:
-        step, operands, steps = self.program.step, self.program.operands, self.steps
-        constants = operands[len(operands) - step.constants:]
-        # A tensor that is carried on as it is, and named by the step, would be two inputs of a step there.
-        is_twice = any(stays and any(operand is each for each in constants) for operand, stays in zip(operands, step.stays, strict=False))
-        if count >= LOOPED_FROM and not is_twice:
-            known = Operands(steps.carry, steps.xs, constants, step.stays, step.differentiable, step.recorded_results)
+    def sees_tangents(self) -> bool:
+        """Say whether this thread sees tangents of the operands, which the program of the backward has none of."""
+        return any(level.shows_tangents() for level in self.steps.levels)
+
+    def _set_tangents(self) -> None:
+        """Give constants the tangents that have ended with their levels."""
+        for tensor, level, tangent in self.tangents:
+            if tangent is not None and tangent_of(tensor, level) is None:
+                set_tangent(tensor, level, tangent)
+
+    def _computed(self, count: int, gradients: Sequence[Any], create_graph: bool, sees_tangents: bool) -> list[Any]:
+        self.program.check_values()
+        step, steps = self.program.step, self.steps
+        pairs, numbers = list(zip(step.recorded_results, gradients, strict=True)), step.differentiable
+        may_loop, unseen = count >= LOOPED_FROM and not self._has_twice(), steps.levels
+        if sees_tangents:
+            unseen, of_tangents = (), [gradient for result, gradient in pairs if not self._is_value(*result)]
+            may_loop = may_loop and not cast("PlainStep", steps.step).below     # a step on the values and tangents of such a backward
+            if all(gradient is None for gradient in of_tangents):       # gradients of values go to values
+                pairs = [(result, gradient) for result, gradient in pairs if self._is_value(*result)]
+                numbers = tuple(number for number, is_value in zip(numbers, self._operands_are_values(), strict=True) if is_value)
+            else:
+                may_loop = False
+        computed = None
+        if may_loop:
+            known = Operands(steps.carry, steps.xs, self.constants, step.stays, numbers, [result for result, _ in pairs])
             with suppress(NotLooped):
-                backward = LoopedBackward(partial(steps.scan, must_loop=True, below=steps.levels), steps.step, known, create_graph)
-                return backward(steps.rows or range(count), gradients)
-        computed = steps.one_by_one()
+                backward = LoopedBackward(partial(steps.scan, must_loop=True, below=steps.levels), steps.step, known, create_graph, unseen)
+                computed = backward(steps.rows or range(count), [gradient for _, gradient in pairs])
+        if computed is None:
+            computed = self._one_by_one(pairs, numbers, create_graph, unseen)
+        by_number = dict(zip(numbers, computed, strict=True))
+        return [by_number.get(number) for number in step.differentiable]
+
+    def _one_by_one(self, pairs: Sequence[tuple[tuple[bool, int], Any]], numbers: Sequence[int], create_graph: bool, unseen: Levels
+                    ) -> list[Any]:
+        """Return the gradients of operands, by numbers, from results of single steps, each with its gradient or None."""
+        computed = self.steps.one_by_one()
         results = ([] if computed.y is None else tree_flatten(computed.y)[0]), tree_flatten(computed.carry)[0]
-        pairs = [(results[is_carried][number], gradient) for (is_carried, number), gradient
-                 in zip(step.recorded_results, gradients, strict=True) if gradient is not None]
-        outputs, weights = zip(*pairs, strict=True)
-        return gradients_between(outputs, tuple(operands[number] for number in step.differentiable), weights, create_graph)
+        arrived = [(results[is_carried][number], gradient) for (is_carried, number), gradient in pairs if gradient is not None]
+        outputs, weights = zip(*arrived, strict=True)
+        operands = [*self.program.operands[:len(self.program.operands) - self.program.step.constants], *self.constants]
+        with tangents_seen(unseen, False):
+            return gradients_between(outputs, tuple(operands[number] for number in numbers), weights, create_graph)
+
+    def _has_twice(self) -> bool:
+        """Say whether a tensor is carried on as it is, and named by the step: it would be two inputs of a step of `LoopedBackward`."""
+        operands, step = self.program.operands, self.program.step
+        constants = operands[len(operands) - step.constants:]
+        return any(stays and any(operand is each for each in constants) for operand, stays in zip(operands, step.stays, strict=False))
+
+    def _is_value(self, is_carried: bool, number: int) -> bool:
+        """Say whether a result is the value of a tensor, not a tangent."""
+        return cast("PlainStep", self.steps.step).results(is_carried).are_values()[number]
+
+    def _operands_are_values(self) -> list[bool]:
+        """Return, for each differentiable operand, whether it is the value of a tensor, not a tangent."""
+        step, slices = cast("PlainStep", self.steps.step), self.steps.xs
+        are_values = [*step.carry.are_values(), *([] if slices is None else step.xs.are_values()), *self.are_values]
+        return [are_values[number] for number in self.program.step.differentiable]
 
     def delivered(self, gradients: Sequence[Any]) -> list[Any]:
         """Return gradients that the loop has made, in the place of the plain tensors behind them."""
@@ -120,11 +175,13 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
     if program is None:
         return None
     entry, inputs, checks = program
+    guards = [guard for guard in entry.guards if guard.role == GuardRole.TENSOR]
     carried, slices = tree_flatten(carry)[0], tree_flatten(x)[0] if leaves else []
     new_carry, y = put_together(entry.template, _Places())
     carry_numbers, y_numbers = (list(map(_number_of, tree_flatten(tree)[0])) for tree in (new_carry, () if y is None else y))
     first_constant, forms = len(carried) + len(slices), entry.gradient_forms
-    if (entry.draws or entry.generators or entry.gradients or entry.replay.guards or -1 in carry_numbers + y_numbers
+    if (entry.draws or entry.generators or entry.replay.guards or -1 in carry_numbers + y_numbers
+            or any(guard.source == GuardSource.GRADIENT for guard in entry.guards)
             or len(inputs) < first_constant or not all(leaf.is_contiguous() for leaf in carried)
             or any(a is not b for a, b in zip(inputs, carried + slices, strict=False))):
         return None
@@ -133,48 +190,49 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
     shares_memory = any(each < first_constant and varies[each] for pair in entry.memory for each in pair[:2])
     if step.nbytes > LARGEST or not step.fits or shares_memory or not _has_plain_gradients(run._function, step, forms):
         return None
-    operands = [*carried, *leaves, *inputs[first_constant:]]
-    return _Program(step, operands, y, bool(y_numbers), lambda: checks.check_values(inputs), forms)
+    operands, named = [*carried, *leaves, *inputs[first_constant:]], [guard.value_now() for guard in guards]
+
+    def check_values() -> None:
+        checks.check_values(inputs[:entry.argument_count])
+        if any(guard.value_now() is not tensor for guard, tensor in zip(guards, named, strict=True)):
+            raise changed_error("a tensor that its code names", run)
+
+    return _Program(step, operands, named, y, bool(y_numbers), check_values, forms)
 
 
 def _has_plain_gradients(function: Any, step: LoopedStep, forms: Sequence[Any]) -> bool:
     """Say whether the plain tensors behind gradients can be added up step by step.
 
-    Not where they have tangents. Of an input that is the same for all examples of `vmap` they are added up for each example, and summed
-    where the vmap has ended by the backward: so all results that have gradients must differ among the examples.
+    Not in two levels of forward mode. Of an input that is the same for all examples of `vmap` they are added up for each example, and
+    summed where the vmap has ended by the backward: so all results that have gradients must differ among the examples.
     """
     if not step.differentiable or not isinstance(function, PlainStep):
         return True
-    if any(level.size < 0 for level in function.levels):
+    if sum(level.size < 0 for level in function.levels) > 1:
         return False
-    results = [levels_in(function.forms(is_carried)[number]) for is_carried, number in step.recorded_results]
+    results = [function.results(is_carried).batches()[number] for is_carried, number in step.recorded_results]
     moving = [number for number, stays in enumerate(step.stays) if not stays]
-    return all(form is None or number not in moving and all(levels_in(form) - function.below <= each for each in results)
+    return all(form is None or number not in moving and all(batches(form)[0] - function.below <= each for each in results)
                for number, form in zip(step.differentiable, forms, strict=True))
 
 
 def looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None) -> Looped | None:
-    """Run the captured step for the rows of some tensors; None where no loop can.
+    """Run the captured step for the rows of some tensors, or as long as its first decision holds; None where no loop can.
 
     x: of the first row. snapshots: how many states a backward may keep; None: all.
     """
-    rows = cast("range", steps.rows)
     program = _program_of(run, steps.carry, x, [] if steps.xs is None else tree_flatten(steps.xs)[0])
     if program is None:
         return None
-    outcome = run_looped(program.step, program.operands, len(rows), rows[0], rows.step, len(rows) if snapshots is None else snapshots,
-                         _Backward(program, steps))
+    step, operands, rows, rerun = program.step, program.operands, steps.rows, _Backward(program, steps)
+    if rows is not None:
+        outcome = run_looped(step, operands, len(rows), rows[0], rows.step, len(rows) if snapshots is None else snapshots, rerun)
+    elif step.first_decision < 0 or program.has_results:
+        return None
+    else:
+        outcome = run_looped_while(step, operands, rerun)
     if outcome is None:
         return None
     last, stacked = outcome
     return Looped(tree_unflatten(last, tree_flatten(steps.carry)[1]),
                   tree_unflatten(stacked, tree_flatten(program.y)[1]) if program.has_results else program.y)
-
-
-def looped_while(run: Any, steps: Steps) -> Looped | None:
-    """Run the captured step as long as its first decision holds; None where no loop can."""
-    program = _program_of(run, steps.carry, None, ())
-    if program is None or program.step.first_decision < 0 or program.has_results:
-        return None
-    last = run_looped_while(program.step, program.operands, _Backward(program, steps))
-    return None if last is None else Looped(tree_unflatten(last, tree_flatten(steps.carry)[1]), None)

@@ -15,8 +15,8 @@ COUNT = 24
 @pytest.fixture(autouse=True)
 def short_loops(monkeypatch):
     monkeypatch.setattr(control, "CAPTURED_FROM", 8)
-    monkeypatch.setattr(control, "LOOPED_FROM", 8)
-    monkeypatch.setattr(looping, "LOOPED_FROM", 8)
+    monkeypatch.setattr(control, "LOOPED_FROM", control.FIRST_IN_LEVELS + 1)
+    monkeypatch.setattr(looping, "LOOPED_FROM", control.FIRST_IN_LEVELS + 1)
 
 
 def solution(c, xs, w):
@@ -41,12 +41,19 @@ def iteration(c, xs, w):
     return fori_loop(0, COUNT, lambda i, c: c + 0.01 * ((c @ w).sin() + i * 1e-2) + xs[0] * 1e-3, c)
 
 
+def search(c, xs, w):
+    """Its predicate differs among examples."""
+    last, count = while_loop(lambda s: s[0].square().sum() < 300, lambda s: (s[0] * 1.15 + 0.05 * ((s[0] @ w).sin() + xs[0]), s[1] + 1),
+                             (c, cg.tensor(0)))
+    return last * count
+
+
 def total(f):
     return lambda *arguments: f(*arguments).sum()
 
 
 C, XS, W, CS, WS, XSS = drawn(3), drawn(COUNT, 3), drawn(3, 3), drawn(4, 3), drawn(2, 3, 3), drawn(4, COUNT, 3)
-FUNCTIONS = {"solution": solution, "trajectory": trajectory, "iteration": iteration}
+FUNCTIONS = {"solution": solution, "trajectory": trajectory, "iteration": iteration, "search": search}
 LOOPED = {
     "vmap of the carry": lambda f: vmap(f, (0, None, None))(CS, XS, W),
     "vmap of a constant": lambda f: vmap(f, (None, None, 0))(C, XS, WS),
@@ -75,11 +82,30 @@ LOOPED = {
     "grad in vmap in grad": lambda f: grad(lambda w: vmap(lambda c: grad(total(f), 2)(c, XS, w))(CS).square().sum())(W),
     "jacrev in jacrev": lambda f: jacrev(jacrev(total(f), 0), 2)(C, XS, W),
     "linearize": lambda f: linearize(lambda w: f(C, XS, w), W)[1](W * 0.3),
+    "hessian": lambda f: hessian(total(f), 2)(C, XS, W),
+    "hessian of two": lambda f: hessian(total(f), (0, 2))(C, XS, W),
+    "jacrev in jacfwd": lambda f: jacfwd(jacrev(total(f), 2), 0)(C, XS, W),
+    "jacfwd in jacrev": lambda f: jacrev(jacfwd(total(f), 2), 0)(C, XS, W),
+    "grad in jvp": lambda f: jvp(grad(total(f), (0, 1, 2)), (C, XS, W), (C * 2 + 1, XS * XS, W * W)),
+    "grad in jvp by others": lambda f: jvp(lambda c: grad(total(f), (1, 2))(c, XS, W), (C,), (C * 2 + 1,)),
+    "jvp in grad": lambda f: grad(lambda c: jvp(lambda w: f(c, XS, w).sum(), (W,), (W * W,))[1])(C),
+    "value and tangent in grad": lambda f: grad(lambda w: sum(jvp(lambda c, w: f(c, XS, w).sum(), (C, w), (C * 2, w * w))))(W),
+    "jvp in jacrev": lambda f: jacrev(lambda w: jvp(lambda c: f(c, XS, w), (C,), (C * 2,))[1])(W),
+    "jvp in vmap in grad":
+        lambda f: grad(lambda w: vmap(lambda c: jvp(lambda x: f(c, x, w).sum(), (XS,), (XS * 0.5,))[1])(CS).sum())(W),
+    "vmap in jvp in grad": lambda f: grad(lambda w: jvp(lambda w: vmap(lambda c: f(c, XS, w))(CS).sum(), (w,), (w * 2,))[1])(W),
+    "grad in jvp in vmap": lambda f: vmap(lambda c: jvp(grad(total(f), 2), (c, XS, W), (c * 2, XS * XS, W * W)))(CS),
+    "grad in vmap in jvp": lambda f: jvp(lambda w: vmap(lambda c: grad(total(f), (0, 2))(c, XS, w))(CS), (W,), (W * W,)),
+    "vmap in grad in jvp": lambda f: jvp(grad(lambda w: vmap(lambda c: f(c, XS, w))(CS).square().sum()), (W,), (W * W,)),
+    "jvp in grad in grad": lambda f: grad(lambda w: grad(lambda w: jvp(total(f), (C, XS, w), (C, XS * XS, w * w))[1])(w).square().sum())(W),
+    "grad in jvp in grad": lambda f: grad(lambda w: jvp(grad(total(f), 2), (C, XS, w), (C * 2, XS * XS, W))[1].square().sum())(W),
+    "jvp in vmap in grad in vmap": lambda f: vmap(lambda x: grad(
+        lambda w: vmap(lambda c: jvp(lambda w: f(c, x, w).sum(), (w,), (W,))[1])(CS).sum())(W))(XSS[:2]),
     "vmap of a vjp": lambda f: (lambda y, multiply: vmap(multiply)(cg.stack([y * 0 + 1, y * 0 + 2])))(*vjp(lambda w: f(C, XS, w), W)),
 }
 ONE_BY_ONE = {
-    "hessian": lambda f: hessian(total(f))(C, XS, W),
-    "jvp in grad": lambda f: grad(lambda c: jvp(lambda w: f(c, XS, w).sum(), (W,), (W * W,))[1])(C),
+    "jvp of a hessian": lambda f: jvp(hessian(total(f)), (C, XS, W), (C * 2, XS, W))[1],
+    "jvp in jvp in grad": lambda f: grad(lambda w: jvp(lambda w: jvp(lambda w: f(C, XS, w).sum(), (w,), (W,))[1], (w,), (W * W,))[1])(W),
 }
 
 
@@ -102,12 +128,11 @@ def test_loops_in_transforms(name, transform, loops, monkeypatch):
 
 
 def test_carries_that_become_other_tensors_run_one_by_one(loops):
-    """A carried value that has examples from the fifth step on only."""
+    """A carried value that has examples from the tenth step on only."""
     def late(c):
         def step(carry, x):
-            a, b, d, e, f = carry
-            return (b * 1.0, d * 1.0, e * 1.0, f * 1.0, c * x), a
-        return scan(step, (cg.zeros(3, dtype=c.dtype),) * 5, XS)
+            return (*[each * 1.0 for each in carry[1:]], c * x), carry[0]
+        return scan(step, (cg.zeros(3, dtype=c.dtype),) * 10, XS)
 
     ours = vmap(late)(CS)
     assert not loops
@@ -159,6 +184,49 @@ def test_snapshots_in_transforms(loops):
 
     close(vmap(grad(lambda c: last(c, 2)))(CS), vmap(grad(lambda c: last(c, None)))(CS))
     assert len(loops) == 2
+
+
+def test_constants_whose_level_has_ended(loops):
+    """They have lost their tangents, and not their history."""
+    leaf = W.clone().requires_grad_()
+    with cg.autograd.forward_ad.dual_level():
+        w = cg.autograd.forward_ad.make_dual(leaf * 1, W * 2)
+    loss = vmap(lambda c: solution(c, XS, w))(CS).sum()
+    assert loops
+    close(cg.autograd.grad(loss, leaf), [grad(lambda w: sum(solution(c, XS, w) for c in CS))(W)])
+
+
+def test_tangents_after_a_backward_that_resumes_their_level(loops):
+    """A second backward, from a graph whose level of forward mode has ended: constants have their tangents while it runs, and no longer."""
+    leaf, seen = W.clone().requires_grad_(), []
+
+    def f(w):
+        seen.append(w)
+        return solution(C, XS, w * leaf)
+
+    first, = cg.autograd.grad(jvp(f, (W,), (W * W,))[1], leaf, create_graph=True)
+    second, = cg.autograd.grad(first.square().sum(), leaf)
+    assert len(loops) > 1
+    expected = grad(lambda v: grad(lambda v: jvp(lambda w: solution(C, XS, w * v), (W,), (W * W,))[1])(v).square().sum())(W)
+    close([second], [expected])
+    with cg.autograd.forward_ad.dual_level():
+        assert cg.autograd.forward_ad.unpack_dual(seen[0] * 1).tangent is None
+
+
+def test_gradients_of_values_and_of_tangents_in_one_backward(monkeypatch):
+    """Within a level of forward mode both arrive; the former have tangents."""
+    w = W.clone().requires_grad_()
+
+    def values():
+        with cg.autograd.forward_ad.dual_level():
+            last = solution(cg.autograd.forward_ad.make_dual(C, C * 2), XS, w)
+            value, tangent = last, cg.autograd.forward_ad.unpack_dual(last).tangent
+            gradient, = cg.autograd.grad((value, tangent), w, (cg.tensor(1.5, dtype=C.dtype), cg.tensor(0.5, dtype=C.dtype)))
+            return [*cg.autograd.forward_ad.unpack_dual(gradient)]
+
+    ours = values()
+    monkeypatch.setattr(control, "_pays", lambda _: False)
+    close(ours, values())
 
 
 def test_backwards_after_the_end_of_vmap(loops):
@@ -245,9 +313,11 @@ def test_forward_mode_by_hand_with_gradients(monkeypatch):
     close(ours, values())
 
 
-def test_while_loops_in_transforms():
+def test_numbers_of_steps_that_differ_among_examples(loops):
     def count(c):
         return while_loop(lambda s: s[0].sum() < 10, lambda s: (s[0] * 1.1 + 0.1, s[1] + 1), (c, cg.tensor(0)))
 
     close(vmap(count)(CS), [cg.stack(each) for each in zip(*[count(c) for c in CS], strict=True)])
-    close(jvp(lambda c: count(c)[0], (C,), (C,)), jvp(lambda c: count(c)[0], (C,), (C,)))
+    assert len(loops) > 1
+    small = CS * 1e-3       # other numbers of steps for all
+    close(vmap(count)(small), [cg.stack(each) for each in zip(*[count(c) for c in small], strict=True)])

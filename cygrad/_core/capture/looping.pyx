@@ -52,8 +52,8 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
 
 
 def run_looped_while(LoopedStep looped not None, list inputs not None, object rerun):
-    """Return the carried values after steps as long as the first decision of a step comes out as in the capture; None if another one comes
-    out otherwise, or there is no such step. A step takes no slices, and has no results but carried values.
+    """Return the carried values after steps as long as the first decision of a step comes out as in the capture, and an empty list; None if
+    another one comes out otherwise, or there is no such step. A step takes no slices, and has no results but carried values.
     """
     cdef Loop loop = new_loop(looped)
     cdef int k
@@ -63,8 +63,7 @@ def run_looped_while(LoopedStep looped not None, list inputs not None, object re
     loop.count, loop.step, loop.room = UNTIL_THE_END, 1, MOST_STATES
     while loop.room > FEWEST_STATES and loop.room * nbytes > MOST_STATE_BYTES:
         loop.room //= 2
-    outcome = run_recorded(loop, inputs, rerun)
-    return None if outcome is None else outcome[0]
+    return run_recorded(loop, inputs, rerun)
 
 
 cdef Loop new_loop(LoopedStep looped):
@@ -273,6 +272,7 @@ cdef class LoopNode(Node):
         if gradients is None:
             return 0
         loop, inputs, versions, history, count_and_block, rerun = self.saved0
+        whole = whole and not rerun.sees_tangents()
         for k, (tensor, version) in enumerate(zip(inputs, versions)):
             # The loop has copies of carried values.
             if version_of(tensor.storage) != version and not (loop.looped.is_carried(k) and whole):

@@ -2,16 +2,19 @@
 
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
+from cygrad._core.graph.rules cimport needs_node, record, rule_op
 from cygrad._core.graph.tensor cimport (BATCHED, DUAL, INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, byte_offset, needs_grad,
                                         shallow_copy, tensor_type)
 from cygrad._core.levels.batches cimport Batch
+from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.levels.level cimport Level, active_levels
-from cygrad._core.levels.tangents cimport Dual, tangent_at, visible_dual
+from cygrad._core.levels.tangents cimport Dual, tangent_at, visible_dual, whole_tangent
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
 
 from numpy import ndarray
 
+from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.levels.tangents import without_tangent
 
 cdef enum:
@@ -55,6 +58,14 @@ cdef int number_of(Level level, tuple levels) except -1:
     raise Uncommon("a tensor of a level that has ended, or is out of sight")
 
 
+cdef TensorImpl without_tangents(TensorImpl tensor):
+    """Return a tensor with the history of another one, and without tangents."""
+    cdef TensorImpl copy = shallow_copy(tensor)
+    if needs_node(tensor, None):
+        record(rule_op("alias"), tensor, None, copy, ())
+    return copy
+
+
 cdef object take_parts(TensorImpl tensor, list parts, tuple levels):
     """Append the plain tensors behind a tensor, and return its form."""
     cdef Batch batch
@@ -69,12 +80,10 @@ cdef object take_parts(TensorImpl tensor, list parts, tuple levels):
         return number, take_parts(batch.inner, parts, levels)
     dual = visible_dual(tensor) if tensor.flags & (DUAL | VIEW) else None
     if dual is None:
-        parts.append(shallow_copy(tensor) if tensor.flags & DUAL else tensor)
+        parts.append(without_tangents(tensor) if tensor.flags & DUAL else tensor)
         return None
     level = dual.level
     tangent = tangent_at(tensor, level)
-    if needs_grad(tensor) or needs_grad(tangent):
-        raise Uncommon("a tensor with a tangent that requires a gradient")
     return number_of(level, levels), take_parts(without_tangent(tensor, level), parts, levels), take_parts(tangent, parts, levels)
 
 
@@ -82,6 +91,26 @@ def parts_of(TensorImpl tensor not None, tuple levels not None):
     """Return the form of a tensor, and the plain tensors behind it."""
     cdef list parts = []
     return take_parts(tensor, parts, levels), parts
+
+
+def tensors_behind(TensorImpl tensor not None, tuple levels not None):
+    """Return the tensors that gradients of the plain tensors behind a tensor, which are views of them, go to.
+
+    Uncapturable for a recorded tangent of a base, or of a second level.
+    """
+    cdef list parts = []
+    cdef TensorImpl part, inner = innermost(tensor), tangent = None
+    cdef Dual dual = visible_dual(inner)
+    take_parts(tensor, parts, levels)
+    if inner.flags & DUAL:
+        parts[0] = inner
+    if len(parts) == 2:
+        tangent = whole_tangent(inner, dual.level)
+    if tangent is not None:
+        parts[1] = innermost(tangent)
+    elif any([needs_grad(part) for part in parts[1:]]):
+        raise Uncapturable("it uses a part of a tensor, or one of two levels of forward mode, whose tangent requires a gradient")
+    return parts
 
 
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels):

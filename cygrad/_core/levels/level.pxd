@@ -18,10 +18,11 @@ cdef class Level:
 
 cdef struct Hidden:                         # levels out of sight, by their numbers; linked, as one is hidden while others are
     unsigned long long first, last
+    bint is_shown                           # in sight again, which were hidden before
     Hidden* outer
 
 cdef void hide(Hidden* hidden, Level level) noexcept        # the level, and all higher ones that there are now, from this thread
 cdef void show(Hidden* hidden) noexcept                     # them again
 cpdef tuple active_levels()
 cdef bint is_active(Level level) noexcept
-cdef bint is_hidden(Level level) noexcept
+cdef bint is_visible(Level level) noexcept                  # whether this thread sees tangents of the level, unless it has ended

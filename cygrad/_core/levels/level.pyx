@@ -2,7 +2,9 @@
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdlib cimport free, malloc
 
+from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, leave
 from cygrad._core.levels.tangents cimport Dual, unlink_dual
@@ -21,7 +23,11 @@ cdef unsigned long long last_number = 0     # no number is given twice, so objec
 
 
 cdef void hide(Hidden* hidden, Level level) noexcept:
-    hidden.first, hidden.last, hidden.outer = level.number, last_number, <Hidden*>cg_hidden_address()[0]
+    put_in_front(hidden, level.number, last_number, False)
+
+
+cdef void put_in_front(Hidden* hidden, unsigned long long first, unsigned long long last, bint is_shown) noexcept:
+    hidden.first, hidden.last, hidden.is_shown, hidden.outer = first, last, is_shown, <Hidden*>cg_hidden_address()[0]
     cg_hidden_address()[0] = hidden
 
 
@@ -38,9 +44,13 @@ cdef bint is_hidden(Level level) noexcept:
     cdef Hidden* hidden = <Hidden*>cg_hidden_address()[0]
     while hidden is not NULL:
         if hidden.first <= level.number <= hidden.last:
-            return True
+            return not hidden.is_shown
         hidden = hidden.outer
     return False
+
+
+cdef bint is_visible(Level level) noexcept:
+    return not is_hidden(level) and (not level.recorded or level.in_backward or grad_mode()[0])
 
 
 @cython.final
@@ -58,6 +68,34 @@ cdef class out_of_sight:
 
     def __exit__(self, kind, error, traceback):
         show(&self.hidden)
+
+
+@cython.final
+@cython.binding(False)
+cdef class tangents_seen:
+    """Have this thread see the tangents of levels, or not, within a `with` statement."""
+    cdef Hidden* entries
+    cdef tuple levels       # of forward mode
+    cdef bint is_shown
+
+    def __cinit__(self, tuple levels not None, bint is_shown):
+        self.levels, self.is_shown = tuple([level for level in levels if (<Level?>level).size < 0]), is_shown
+        self.entries = <Hidden*>malloc((len(self.levels) + 1) * sizeof(Hidden))
+        if self.entries is NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.entries)
+
+    def __enter__(self):
+        cdef Level level
+        cdef Py_ssize_t k
+        for k, level in enumerate(self.levels):
+            put_in_front(&self.entries[k], level.number, level.number, self.is_shown)
+
+    def __exit__(self, kind, error, traceback):
+        if self.levels:
+            show(self.entries)
 
 
 @cython.final
@@ -109,6 +147,10 @@ cdef class Level:
         """Say whether the level is in progress, or has been resumed by this thread."""
         return is_active(self)
 
+    def shows_tangents(self):
+        """Say whether this thread sees the tangents of the level, which has not ended."""
+        return self.size < 0 and self.active and is_visible(self)
+
     def differentiate_backward(self):
         """Show tangents from now on whether grad mode is on or off: a backward runs, recorded or not."""
         self.in_backward = True
@@ -130,13 +172,14 @@ def innermost_level():
 
 
 cpdef tuple active_levels():
-    """Return the levels of this thread, the outermost first; none while some are out of sight."""
+    """Return the levels of this thread that are in sight, the outermost first."""
     cdef list levels = []
-    if cg_innermost_address()[0] is NULL or cg_hidden_address()[0] is not NULL:
+    if cg_innermost_address()[0] is NULL:
         return ()
     level = innermost_level()
     while level is not None:
-        levels.insert(0, level)
+        if not is_hidden(level):
+            levels.insert(0, level)
         level = (<Level>level).outer
     return tuple(levels)
 
@@ -155,9 +198,9 @@ def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
 
 
 def resume_level(Level level not None):
-    """Have a vmap that has ended go on in this thread, as its innermost level, until `exit_level`."""
+    """Have a level that has ended go on in this thread, as its innermost one, until `exit_level`; its tangents are gone."""
     global special_active
-    if level.active or level.size < 0:
+    if level.active:
         raise RuntimeError(f"{level!r} cannot be resumed")
     level.outer, level.resumed_by = innermost_level(), <void*>cg_innermost_address()
     special_active += 1

@@ -11,7 +11,7 @@ from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRO
                                         inherit_special, needs_grad, place_of, shallow_copy, special_active, view_of)
 from cygrad._core.levels.batches cimport Batch, enter, levels_of_batch
 from cygrad._core.levels.fronts cimport Front, front_of
-from cygrad._core.levels.level cimport Level, is_hidden
+from cygrad._core.levels.level cimport Level, is_active, is_visible
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport share_function, upward
@@ -29,7 +29,7 @@ cdef class Dual:
     """A tangent, and the tangents of lower levels."""
 
     def __dealloc__(self):
-        if self.level is not None and (self.before is not NULL or self.level.duals == <PyObject*>self):
+        if self.level is not None:
             unlink_dual(self)
 
 
@@ -42,6 +42,8 @@ cdef void link_dual(Dual dual) noexcept:
 
 
 cdef void unlink_dual(Dual dual) noexcept:
+    if dual.before is NULL and dual.level.duals != <PyObject*>dual:
+        return      # it has ended with its level
     if dual.before is not NULL:
         (<Dual>dual.before).behind = dual.behind
     else:
@@ -53,23 +55,27 @@ cdef void unlink_dual(Dual dual) noexcept:
 
 cdef Dual make_dual(Level level, TensorImpl tangent, tuple layout, Dual below):
     cdef Dual dual = Dual.__new__(Dual)
-    while below is not None and not below.level.active:
+    while below is not None and not is_alive(below):
         below = below.below
     dual.level, dual.tangent, dual.layout, dual.below = level, tangent, layout, below
     link_dual(dual)
     return dual
 
 
+cdef bint is_alive(Dual dual) noexcept:
+    """Return True if a tangent has not ended with its level, which may go on without it."""
+    return dual.tangent is not None and is_active(dual.level)
+
+
 cdef Dual dual_at(Dual dual, Level level):
-    while dual is not None and dual.level is not level:
+    while dual is not None and (dual.level is not level or dual.tangent is None):
         dual = dual.below
     return dual
 
 
 cdef Dual visible(Dual dual):
     """Return the tangent of the highest level that this thread sees now, or None."""
-    while dual is not None and (not dual.level.active or is_hidden(dual.level)
-                                or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):
+    while dual is not None and not (is_alive(dual) and is_visible(dual.level)):
         dual = dual.below
     return dual
 
@@ -107,7 +113,7 @@ cdef Dual tangents_of(TensorImpl tensor):
 
 
 cdef bint has_active(Dual dual) noexcept:
-    while dual is not None and not dual.level.active:
+    while dual is not None and not is_alive(dual):
         dual = dual.below
     return dual is not None
 
@@ -190,6 +196,12 @@ cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
         return (<object>dual.tangent).view_as(dual.tangent) if tensor.flags & SHARES_TANGENTS else dual.tangent
     arrange(dual, False)
     return part_at(dual, layout)
+
+
+cdef TensorImpl whole_tangent(TensorImpl tensor, Level level):
+    """Return the tangent that `tangent_at` returns, or has a view of; None where the tensor has a part of its base's."""
+    cdef Dual dual = dual_at(tangents_of(tensor), level)
+    return dual.tangent if dual.layout is None or dual.layout == layout_of(tensor) else None
 
 
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1:
@@ -297,7 +309,7 @@ def all_tangents(TensorImpl tensor not None):
     cdef Dual dual = tangents_of(tensor)
     cdef list duals = []
     while dual is not None:
-        if dual.level.active:
+        if is_alive(dual):
             duals.insert(0, make_dual(dual.level, tangent_at(tensor, dual.level), None, None))
         dual = dual.below
     return duals

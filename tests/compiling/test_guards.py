@@ -368,6 +368,19 @@ def test_ends_of_captures(name):
     globals()["SCALE"] = 2.0
 
 
+def test_a_module_that_is_imported_by_a_call_may_do_anything(tmp_path, monkeypatch):
+    (tmp_path / "module_of_constants.py").write_text("import time\nNOW = time.time()\nTEXT = open(__file__, 'rb', 0).readline()\nSCALE = 3.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def scaled(x):
+        import module_of_constants
+        return x * module_of_constants.SCALE
+
+    compiled = captured(scaled)
+    for _ in range(3):
+        same(compiled(X), X * 3)
+
+
 def test_the_line_is_named():
     def reads(x):
         y = x * 2

@@ -122,7 +122,7 @@ class Rerun:
         """RuntimeError if a value outside of the function has changed since the call."""
         current = list(inputs[:self.entry.argument_count])
         guards = self.entry.guards if guards is None else guards
-        broken = first_broken([guard for guard in guards if guard.source != GuardSource.GRADIENT], current, self.levels)
+        broken = first_broken([guard for guard in guards if guard.source != GuardSource.GRADIENT], current, self.levels, True)
         if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
             name = "a tensor that its code names" if broken is None else repr(broken)
             raise changed_error(name, self.owner)

@@ -24,7 +24,7 @@ from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
 from cygrad.data.creation import arange
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, all_differ, row_major, taken_apart
 from cygrad.func.looped_backward import Step
-from cygrad.func.looping import LOOPED_FROM, Looped, Steps, looped
+from cygrad.func.looping import LOOPED_FROM, Ended, Looped, Steps, looped
 from cygrad.operators.joining import cat, stack
 from cygrad.operators.masking import where
 from cygrad.pytree import tree_flatten, tree_unflatten
@@ -335,13 +335,9 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
         for _ in range(0 if is_noting() or active_levels() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])
         loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda: Looped(steps(carry)[0], None)))
-    except _Ended:
+    except Ended:
         return carry
     return steps(carry)[0] if loop is None else loop.carry
-
-
-class _Ended(Exception):
-    """The predicate of a `while_loop` does not hold."""
 
 
 def _step_while(body: Callable[[Any], Any], cond: Callable[[Any], Any]) -> Step:
@@ -352,7 +348,7 @@ def _step_while(body: Callable[[Any], Any], cond: Callable[[Any], Any]) -> Step:
         refuse_decisions(first, "the predicate of a loop decides by values")
         predicate = _predicate("while_loop", predicate)
         if not _holds_for_any(predicate):
-            raise _Ended
+            raise Ended
         return _changed_where(predicate, body(carry), carry), None
 
     return step
@@ -360,7 +356,7 @@ def _step_while(body: Callable[[Any], Any], cond: Callable[[Any], Any]) -> Step:
 
 def _until_ended(step: Step, carry: Any) -> Any:
     """Return the carry after all steps of a `while_loop`."""
-    with suppress(_Ended):
+    with suppress(Ended):
         while True:
             carry, _ = step(carry, None)
     return carry

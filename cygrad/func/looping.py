@@ -25,6 +25,10 @@ LOOPED_FROM = 512       # in the capture of a function: programs have all steps 
 LARGEST = 1 << 16       # bytes of a step's values: of larger ones the memory decides, and a loop would compute them twice
 
 
+class Ended(Exception):
+    """The predicate of a `while_loop` does not hold."""
+
+
 class Looped(NamedTuple):
     """The carry after a loop, and the results of its steps: y, with stacked leaves in the order of the rows."""
 
@@ -171,7 +175,12 @@ class _Backward:
 
 def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program | None:
     """Return the program of a captured step; None where no loop can run it."""
-    program = run.program(carry, x) if isinstance(run, Compiled) else None
+    try:
+        program = run.program(carry, x) if isinstance(run, Compiled) else None
+    except Exception as error:
+        if isinstance(error, Ended) or not isinstance(run._function, PlainStep):
+            raise
+        program = None      # it takes single examples alone, or raises the error again
     if program is None:
         return None
     entry, inputs, checks = program

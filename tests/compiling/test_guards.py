@@ -369,7 +369,8 @@ def test_ends_of_captures(name):
 
 
 def test_a_module_that_is_imported_by_a_call_may_do_anything(tmp_path, monkeypatch):
-    (tmp_path / "module_of_constants.py").write_text("import time\nNOW = time.time()\nTEXT = open(__file__, 'rb', 0).readline()\nSCALE = 3.0\n")
+    text = "import time\nNOW = time.time()\nTEXT = open(__file__, 'rb', 0).readline()\nSCALE = 3.0\n"
+    (tmp_path / "module_of_constants.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
 
     def scaled(x):

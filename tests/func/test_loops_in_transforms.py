@@ -186,6 +186,78 @@ def test_snapshots_in_transforms(loops):
     assert len(loops) == 2
 
 
+STEPS_OF_PLAIN_VALUES = {
+    "branch": lambda c, x: c * 0.9 + x if c.sum() > -100 else c * c,
+    "item": lambda c, x: c * 0.9 + x * c.detach()[0].item(),
+    "mask": lambda c, x: c * 0.9 + x[x > -10],
+    "write": lambda c, x: (c * 0.9 + x * written(cg.zeros(3, dtype=c.dtype), c[1])).sin(),
+}
+
+
+def written(target, value):
+    target[0] = value
+    return target
+
+
+@pytest.mark.parametrize("name", STEPS_OF_PLAIN_VALUES)
+def test_steps_that_take_no_examples_run_one_by_one(name, monkeypatch):
+    """The values of a recorded tensor with examples of tangents are the same for all: a loop would repeat them, but not for these steps."""
+    def f(c):
+        return scan(lambda c, x: (STEPS_OF_PLAIN_VALUES[name](c, x), None), c, XS)[0].square().sum()
+
+    def search(c):
+        return while_loop(lambda s: s[1] < COUNT, lambda s: (STEPS_OF_PLAIN_VALUES[name](s[0], XS[int(s[1])]), s[1] + 1), (c, cg.tensor(0)))
+
+    runs = [lambda: hessian(f)(C), lambda: hessian(lambda c: search(c)[0].sum())(C), lambda: jvp(lambda c: search(c)[0], (C,), (C * 2,))]
+    runs += [lambda: vmap(search)(CS)] if name == "mask" else []
+    ours = [run() for run in runs]
+    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(looping, "_program_of", lambda *_: None)
+    close(ours, [run() for run in runs])
+
+
+@pytest.mark.parametrize("tangent", [W.T, W[0].expand(3, 3), cg.stack([W, W], 2)[..., 1]], ids=["transposed", "expanded", "strided"])
+def test_tangents_of_constants_with_other_strides(tangent, loops, monkeypatch):
+    def gradients(w):
+        return grad(lambda w: grad(lambda w: solution(C, XS, w))(w).square().sum())(w)
+
+    def by_hand():
+        w = W.clone().requires_grad_()
+        with cg.autograd.forward_ad.dual_level():
+            d = cg.autograd.forward_ad.make_dual(w, tangent)
+            value = solution(C, XS, d)
+            d[0] * 1
+            return [*cg.autograd.forward_ad.unpack_dual(cg.autograd.grad(value, w)[0])]
+
+    runs = [lambda: jvp(gradients, (W,), (tangent,)), by_hand]
+    ours = [run() for run in runs]
+    assert loops
+    monkeypatch.setattr(control, "_pays", lambda _: False)
+    close(ours, [run() for run in runs])
+
+
+@pytest.mark.parametrize("change", [lambda k: k.retain_grad(), lambda k: k.register_hook(lambda g: g * 2)], ids=["retain_grad", "hook"])
+@pytest.mark.parametrize("is_leaf", [False, True])
+@pytest.mark.parametrize("transform", ["none", "vmap", "compile"])
+def test_hooks_on_constants_after_the_loop(transform, is_leaf, change, monkeypatch):
+    def values():
+        w = W.clone().requires_grad_()
+        k = w if is_leaf else w * 1
+
+        def f(c):
+            return scan(lambda c, x: ((c @ k + x).tanh(), None), c, XS)[0].sum()
+
+        value = {"none": f, "vmap": lambda c: vmap(f)(c.expand(2, 3)).sum(), "compile": cg.compile(f)}[transform](C)
+        change(k)
+        gradient, = cg.autograd.grad(value, w, create_graph=True)
+        return gradient, cg.autograd.grad(gradient.square().sum(), w)[0]
+
+    ours = values()
+    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setenv("CYGRAD_COMPILE", "0")
+    close(ours, values())
+
+
 def test_constants_whose_level_has_ended(loops):
     """They have lost their tangents, and not their history."""
     leaf = W.clone().requires_grad_()

@@ -22,4 +22,4 @@ cdef class Guard:
     cdef readonly object holder, name, value
     cdef readonly list versions         # of a tensor, when the guard was made
     cdef object current(self, list tensors)
-    cdef bint holds(self, list tensors, tuple levels) except -1
+    cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1

@@ -93,7 +93,7 @@ cdef class Guard:
         value = self.current([])
         return None if value is MISSING else value
 
-    cdef bint holds(self, list tensors, tuple levels) except -1:
+    cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1:
         """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
         if self.role == LENGTH:
@@ -109,20 +109,20 @@ cdef class Guard:
         if self.role == ABSENT:
             return value is MISSING
         try:
-            return isinstance(value, TensorImpl) and kind_of_parts(value, tensors, levels) == self.value
+            return isinstance(value, TensorImpl) and kind_of_parts(value, tensors, levels, may_have_hooks) == self.value
         except Uncommon:
             return False
 
 
-def first_broken(list guards not None, list tensors not None, tuple levels=None):
+def first_broken(list guards not None, list tensors not None, tuple levels=None, bint may_have_hooks=False):
     """Return the first guard that does not hold, or None; the tensors that guards name are appended to `tensors`.
 
-    levels: that tensors may belong to, in place of the levels of this thread.
+    levels: that tensors may belong to, in place of the levels of this thread. may_have_hooks: tensors are as they were with hooks, too.
     """
     cdef Guard guard
     if levels is None:
         levels = active_levels()
     for guard in guards:
-        if not guard.holds(tensors, levels):
+        if not guard.holds(tensors, levels, may_have_hooks):
             return guard
     return None

@@ -8,7 +8,7 @@ from cygrad._core.graph.tensor cimport (BATCHED, DUAL, INFERENCE, RETAINS_GRAD, 
 from cygrad._core.levels.batches cimport Batch
 from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.levels.level cimport Level, active_levels
-from cygrad._core.levels.tangents cimport Dual, tangent_at, visible_dual, whole_tangent
+from cygrad._core.levels.tangents cimport Dual, arranged_tangent, tangent_at, visible_dual, whole_tangent
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
 
@@ -35,14 +35,14 @@ cdef bint has_hooks(TensorImpl tensor):
     return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
 
 
-cdef object kind_of(TensorImpl tensor):
+cdef object kind_of(TensorImpl tensor, bint may_have_hooks=False):
     """Return the kind of a tensor; Uncommon for one that stands for others, or has hooks."""
     cdef int bits = 0
     if type(tensor) is not tensor_type or tensor.flags & SPECIAL:
         raise Uncommon("a tensor that is sparse, of a subclass, with a tangent, or inside of vmap")
     if needs_grad(tensor):
         bits |= NEEDS_GRAD
-        if has_hooks(tensor):
+        if not may_have_hooks and has_hooks(tensor):
             raise Uncommon("a tensor with hooks")
     bits |= (IS_INFERENCE if tensor.flags & INFERENCE else 0) | (IS_VIEW if tensor.flags & VIEW else 0)
     bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
@@ -66,8 +66,8 @@ cdef TensorImpl without_tangents(TensorImpl tensor):
     return copy
 
 
-cdef object take_parts(TensorImpl tensor, list parts, tuple levels):
-    """Append the plain tensors behind a tensor, and return its form."""
+cdef object take_parts(TensorImpl tensor, list parts, tuple levels, bint is_constant=False):
+    """Append the plain tensors behind a tensor, and return its form. The tangent of a constant will not be laid out otherwise later."""
     cdef Batch batch
     cdef Dual dual
     cdef Level level
@@ -77,13 +77,15 @@ cdef object take_parts(TensorImpl tensor, list parts, tuple levels):
     if tensor.flags & BATCHED:
         batch = <Batch>tensor.special
         number = number_of(batch.level, levels)
-        return number, take_parts(batch.inner, parts, levels)
+        return number, take_parts(batch.inner, parts, levels, is_constant)
     dual = visible_dual(tensor) if tensor.flags & (DUAL | VIEW) else None
     if dual is None:
         parts.append(without_tangents(tensor) if tensor.flags & DUAL else tensor)
         return None
     level = dual.level
-    tangent = tangent_at(tensor, level)
+    tangent = arranged_tangent(tensor, level) if is_constant else tangent_at(tensor, level)
+    if tangent is None:
+        raise Uncommon("a tensor whose tangent is recorded and has other strides")
     return number_of(level, levels), take_parts(without_tangent(tensor, level), parts, levels), take_parts(tangent, parts, levels)
 
 
@@ -113,17 +115,17 @@ def tensors_behind(TensorImpl tensor not None, tuple levels not None):
     return parts
 
 
-cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels):
+cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint may_have_hooks=False):
     """Return the kind of a tensor, and append the plain ones behind it."""
     cdef Py_ssize_t first = len(tensors)
     cdef TensorImpl part
     if not levels:
         tensors.append(tensor)
-        return kind_of(tensor)
-    form = take_parts(tensor, tensors, levels)
+        return kind_of(tensor, may_have_hooks)
+    form = take_parts(tensor, tensors, levels, True)
     if form is None:
-        return kind_of(tensors[first])
-    return form, *[kind_of(part) for part in tensors[first:]]
+        return kind_of(tensors[first], may_have_hooks)
+    return form, *[kind_of(part, may_have_hooks) for part in tensors[first:]]
 
 
 cdef bint is_plain_value(object value):

@@ -238,8 +238,10 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
     cdef Hooks hooks = node.hooks
     if hooks is not None or isinstance(node, FunctionNode):
         add_parts(run)      # code of the user may change gradients
-    if is_captured and needed:      # before the hooks, as torch does where the node runs too
+    if is_captured and (needed or run.between):     # before the hooks, as torch does where the node runs too
         capture(node, grads, captures, captured)
+        if not needed:
+            return 0
     if hooks is not None or node.flags & NODE_ACCUMULATES:
         call_tensor_hooks(node, grads)
     if not needed:
@@ -349,7 +351,8 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
 
     Outputs and inputs are tensors or GradientEdges. `inputs` None means all leaves. With `accumulate_grad` gradients go to the
     `.grad` of the inputs, else they are returned (None where an input was not reached). Weights were checked by the caller.
-    `between`: the graph ends at the inputs, so that one which another was computed from gets no gradient through that one.
+    `between`: the graph ends at the inputs, so that one which another was computed from gets no gradient through that one; their hooks are
+    not called.
     `outer`: the run_address() of a thread that waits for this one, for the run inside it.
     """
     cdef Run run
@@ -366,7 +369,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
     runs += 1
     run.number, run.everything, run.outer = runs, inputs is None, before if outer == 0 else <Run*>outer
     run.whole = run.everything and (run.outer is NULL or run.outer.whole)
-    run.keep_graph = keep_graph != 0
+    run.keep_graph, run.between = keep_graph != 0, between
     run.depth = 1 if before is NULL else before.depth + 1
     try:
         for item in inputs or ():

@@ -48,6 +48,7 @@ cdef struct Run:
     bint everything         # no inputs were named: all that is reached will run
     bint whole              # that holds for it and those around it
     bint keep_graph         # nodes keep their saved values
+    bint between            # the graph ends at the inputs, whose hooks are called by the run around
 
 
 cdef inline size_t slot_of(size_t mask, PyObject* node) noexcept:

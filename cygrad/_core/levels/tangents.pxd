@@ -20,6 +20,7 @@ cdef void unlink_dual(Dual dual) noexcept
 cdef Dual visible(Dual dual)
 cdef Dual visible_dual(TensorImpl tensor)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)
+cdef TensorImpl arranged_tangent(TensorImpl tensor, Level level)
 cdef TensorImpl whole_tangent(TensorImpl tensor, Level level)
 cdef int share(TensorImpl view, TensorImpl source) except -1
 cdef int refuse_lost_tangent(TensorImpl tensor, str call, object error) except -1

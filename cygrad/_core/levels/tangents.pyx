@@ -198,6 +198,18 @@ cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
     return part_at(dual, layout)
 
 
+cdef TensorImpl arranged_tangent(TensorImpl tensor, Level level):
+    """Return the tangent of a tensor, laid out as that is from now on; None where it is recorded, and lies otherwise."""
+    cdef Dual dual = dual_at(tangents_of(tensor), level)
+    if dual.layout is None:
+        dual.layout = layout_of(tensor)
+    if not is_laid_out(dual.tangent, dual.layout):
+        if needs_grad(dual.tangent):
+            return None
+        arrange(dual, False)
+    return tangent_at(tensor, level)
+
+
 cdef TensorImpl whole_tangent(TensorImpl tensor, Level level):
     """Return the tangent that `tangent_at` returns, or has a view of; None where the tensor has a part of its base's."""
     cdef Dual dual = dual_at(tangents_of(tensor), level)

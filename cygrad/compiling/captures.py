@@ -136,7 +136,7 @@ class Capture:
         weights: list[Any] = []
         back: list[Any] = []
         forms: list[Any] = []
-        split, path = len(notes), notes.path()
+        split, path, ran_backward = len(notes), notes.path(), notes.ran_backward
         generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
         recorded = recorded_results(results, inputs)
         if any(result.is_leaf for result in recorded) or any(results[k].requires_grad or results[earlier].requires_grad
@@ -157,7 +157,7 @@ class Capture:
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
-        replay.guards = self.guards_back
+        replay.guards, replay.leaves_nothing_pending = self.guards_back, ran_backward
         if not any(node._frees_values() for node in nodes_between(recorded, sources)):
             replay.frees = frozenset()
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):

@@ -138,9 +138,9 @@ def test_a_step_begins_the_group_of_the_step_that_reads_it():
 @pytest.mark.usefixtures("usual_sizes")
 def test_long_chains_are_groups_side_by_side():
     def chain(x):
-        for k in range(20):
+        for k in range(40):
             x = (x * 1.5).sin() if k % 2 else x * x
         return x
 
     text = cg.compile(chain).explain(cg.rand(SIZE, dtype=cg.float64))
-    assert "30 of them in 2 groups" in text
+    assert "60 of them in 2 groups" in text

@@ -55,6 +55,7 @@ cdef class Captured:
     cdef readonly tuple recorded        # numbers of the results that require gradients
     cdef readonly tuple result_bases    # of these
     cdef list gradients                 # layouts of the gradients of these that the backward part reads; None: it needs none
+    cdef public bint leaves_nothing_pending     # the forward part has a backward of the engine in it
     cdef public object guards           # of values that code in the backward part names
     cdef public object frees            # the values that a backward frees which does not keep the graph, as numbers; None: all
     cdef readonly list others           # programs of further backward parts, for gradients of other layouts; None: there is none

@@ -15,6 +15,7 @@ class Captured:
     recorded: tuple[int, ...]
     fails_after_call: bool
     guards: list[Any]
+    leaves_nothing_pending: bool
     frees: frozenset[int] | None
     others: list[Captured | None]
 

@@ -16,6 +16,7 @@ from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport new_storage, owner_of, settle, settle_value
 from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._core.programs.pending cimport run_own_program
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.linked cimport ELEMENTS_PER_STEP, MEMBER, STEPS_BETWEEN_SIGNALS, run_all_linked, run_linked
 
@@ -56,6 +57,8 @@ cdef class Replay(Captured):
             results = self.run(self.forward_part, inputs, storages, pointers)
         finally:
             free(pointers)
+        if self.leaves_nothing_pending:
+            run_own_program()
         state[:] = storages
         return results
 

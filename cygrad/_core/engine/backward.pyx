@@ -21,6 +21,7 @@ from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, RESULT, grads_list, init_node, inherit_destructor, leaf_of
+from cygrad._core.graph.notes cimport current_notes, is_noting
 from cygrad._core.graph.rules cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
 from cygrad._core.graph.tensor cimport SPARSE, TensorImpl, needs_grad, special_active
@@ -433,6 +434,8 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
                 end_event(event)
         run.evaluating = NULL
         run_own_program()       # whose operands the graph need not keep
+        if is_noting():
+            current_notes().ran_backward = True
         run_callbacks(&run)
     except BaseException:
         if anomaly_mode and run.evaluating is not NULL:

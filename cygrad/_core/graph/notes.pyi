@@ -21,6 +21,7 @@ class Notes:
     looks: Looks
     first_message: int
     repeats: bool
+    ran_backward: bool
 
     def __len__(self) -> int: ...
     def __enter__(self) -> Self: ...

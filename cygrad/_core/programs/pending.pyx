@@ -25,6 +25,8 @@ cdef extern from "Python.h":
 
 cdef enum:
     MAX_ARRAYS = 18     # that are read and written side by side
+    SHORT_PROGRAM = 16  # steps; a longer one pays where it writes few arrays, as in a backward
+    FEW_RESULTS = 5
 
 cdef PyObject* first_pending = NULL         # of all programs that have pending results
 
@@ -48,7 +50,8 @@ cdef class Pending:
     cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept:
         """Return True if a step over `count` operands of a shape may be added, if the program has room for their slots."""
         return not self.count or (self.program.ndim == ndim and not memcmp(self.program.shape, shape, ndim * sizeof(intptr_t))
-                                  and self.arrays + count < MAX_ARRAYS and has_room(&self.program, 2))
+                                  and self.arrays + count < MAX_ARRAYS and has_room(&self.program, 2)
+                                  and (self.program.step_count + 2 <= SHORT_PROGRAM or self.count <= FEW_RESULTS))
 
     cdef int slot_of(self, TensorImpl tensor) noexcept:
         """Return the slot of the pending result that is all of a tensor's memory; NONE if there is none of its dtype."""

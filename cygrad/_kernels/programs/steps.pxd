@@ -14,8 +14,8 @@ from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS
 from cygrad._kernels.drivers.reduction cimport cg_reduction
 
 cdef enum:
-    MAX_STEPS = 16
-    MAX_SLOTS = 48
+    MAX_STEPS = 32
+    MAX_SLOTS = 80
     MAX_GEOMETRIES = 6
     MAX_LAID = 6            # arrays that are read or written by a traversal
     MAX_REPEATED = 12       # numbers, and arrays of which loops may not read the memory after the end: each may take a block

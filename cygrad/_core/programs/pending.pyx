@@ -26,7 +26,7 @@ cdef extern from "Python.h":
 cdef enum:
     MAX_ARRAYS = 18     # that are read and written side by side
     SHORT_PROGRAM = 16  # steps; a longer one pays where it writes few arrays, as in a backward
-    FEW_RESULTS = 5
+    FEW_RESULTS = 5     # that are alive when a program becomes longer
 
 cdef PyObject* first_pending = NULL         # of all programs that have pending results
 

@@ -16,7 +16,8 @@ import pytest
 
 import cygrad
 import public
-from cygrad._kernels.system import threads
+from cygrad._kernels.system import free_memory
+from cygrad._kernels.system.threads import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "cygrad"
@@ -141,7 +142,7 @@ def test_no_file_is_longer_than_600_lines():
 
 @in_checkout
 @pytest.mark.skipif(not (GENERATED / "objects").exists(), reason="the loops are not built in place, or without optimisation")
-@pytest.mark.skipif(not threads.compiler().startswith("GCC"), reason="other compilers call scalars")
+@pytest.mark.skipif(not compiler().startswith("GCC"), reason="other compilers call scalars")
 @pytest.mark.parametrize("level", ["v2", "v3", "v4", "native", "baseline"])
 def test_loops_call_vector_mathematics_only(level):
     """A scalar call takes 25 times as long and may give other bits; filling and copying memory is harmless.
@@ -165,7 +166,7 @@ def test_loops_call_vector_mathematics_only(level):
 
 @in_checkout
 @pytest.mark.skipif(not (GENERATED / "messages").exists(), reason="not built in place, or without optimisation")
-@pytest.mark.skipif(not re.match(r"GCC 12\b", threads.compiler()), reason="each version warns of other things")
+@pytest.mark.skipif(not re.match(r"GCC 12\b", compiler()), reason="each version warns of other things")
 def test_the_compiler_warns_of_nothing():
     """Of the loops and of Cython's output, whenever the objects were made."""
     assert (GENERATED / "messages").read_text() == ""
@@ -183,7 +184,7 @@ ARITHMETIC = re.compile(r"\bv?(?:add|sub|mul|div|sqrt|fn?m(?:add|sub)\d*)([sp])[
 
 @in_checkout
 @pytest.mark.skipif(not (GENERATED / "objects").exists(), reason="the loops are not built in place, or without optimisation")
-@pytest.mark.skipif(not re.match(r"GCC 1[2-5]\b", threads.compiler()), reason="GCC 16 has no vectors of a choice between comparisons")
+@pytest.mark.skipif(not re.match(r"GCC 1[2-5]\b", compiler()), reason="GCC 16 has no vectors of a choice between comparisons")
 @pytest.mark.skipif(platform.machine() != "x86_64" or shutil.which("objdump") is None, reason="reads instructions of x86-64")
 @pytest.mark.parametrize("level", ["v2", "v3", "v4", "native"])
 def test_loops_of_vector_mathematics_are_vectors(level):
@@ -209,7 +210,7 @@ def test_loops_of_vector_mathematics_are_vectors(level):
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or shutil.which("nm") is None, reason="needs glibc, and a tool that lists symbols")
 def test_the_library_asks_for_no_newer_glibc_than_its_wheels_promise():
     """manylinux_2_28; a function with newer versions is bound to an older one, by `system/older_glibc.h`."""
-    listing = subprocess.run(["nm", "-D", "--undefined-only", threads.__file__], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["nm", "-D", "--undefined-only", free_memory.__file__], capture_output=True, text=True, check=True).stdout
     versions = re.findall(r"(\w+)@GLIBC_2\.(\d+)", listing)
     assert len(versions) > 10
     assert {name for name, minor in versions if int(minor) > 28} == set()

@@ -9,7 +9,7 @@ from libc.string cimport strlen, strncmp
 
 import os
 
-from cygrad._kernels.system.machine import memory_grants
+from cygrad._kernels.system.machine import LARGEST as largest, memory_grants
 
 cdef extern from *:
     """
@@ -31,7 +31,7 @@ cdef extern from *:
     size_t cg_swap_space() noexcept
 
 cdef size_t NO_NUMBER = <size_t>-1
-cdef size_t LARGEST = <size_t>1 << 60       # number that means something; cgroups write larger ones for "no limit"
+cdef size_t LARGEST = largest
 RESERVE = 16            # memory is short where less than one part in so many is free
 
 cdef size_t memory = 0

@@ -58,8 +58,8 @@ cdef int number_of(Level level, tuple levels) except -1:
     raise Uncommon("a tensor of a level that has ended, or is out of sight")
 
 
-cdef TensorImpl without_tangents(TensorImpl tensor):
-    """Return a tensor with the history of another one, and without tangents."""
+cdef TensorImpl plain_copy(TensorImpl tensor):
+    """Return a tensor with the memory and the history of another one, and without tangents."""
     cdef TensorImpl copy = shallow_copy(tensor)
     if needs_node(tensor, None):
         record(rule_op("alias"), tensor, None, copy, ())
@@ -80,7 +80,7 @@ cdef object take_parts(TensorImpl tensor, list parts, tuple levels, bint is_cons
         return number, take_parts(batch.inner, parts, levels, is_constant)
     dual = visible_dual(tensor) if tensor.flags & (DUAL | VIEW) else None
     if dual is None:
-        parts.append(without_tangents(tensor) if tensor.flags & DUAL else tensor)
+        parts.append(plain_copy(tensor) if tensor.flags & DUAL else tensor)
         return None
     level = dual.level
     tangent = arranged_tangent(tensor, level) if is_constant else tangent_at(tensor, level)

@@ -148,9 +148,9 @@ class Capture:
             raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
         check_messages(notes, bool(recorded))
         if recorded:
-            numbers = {id(tensor): number for number, tensor in reversed([*enumerate(sources)])}
+            first_of = {id(source): number for number, source in reversed([*enumerate(sources)])}
             differentiable = tuple(number for number, tensor in enumerate(inputs)
-                                   if tensor.requires_grad and numbers[id(sources[number])] == number)
+                                   if tensor.requires_grad and first_of[id(sources[number])] == number)
             weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, inputs, [sources[number] for number in differentiable], weights)
             forms = plain_gradients(back)

@@ -76,6 +76,10 @@ class _Program(NamedTuple):
     check_values: Callable[[], None]
     gradient_forms: list[Any]
 
+    @property
+    def first_constant(self) -> int:
+        return len(self.operands) - self.step.constants
+
 
 class _Backward:
     """Gradients of a loop by the function itself: where they are differentiated again, or have tangents, or a decision comes out otherwise.
@@ -145,15 +149,15 @@ class _Backward:
         results = ([] if computed.y is None else tree_flatten(computed.y)[0]), tree_flatten(computed.carry)[0]
         arrived = [(results[is_carried][number], gradient) for (is_carried, number), gradient in pairs if gradient is not None]
         outputs, weights = zip(*arrived, strict=True)
-        operands = [*self.program.operands[:len(self.program.operands) - self.program.step.constants], *self.constants]
+        operands = [*self.program.operands[:self.program.first_constant], *self.constants]
         with tangents_seen(unseen, False):
             return gradients_between(outputs, tuple(operands[number] for number in numbers), weights, create_graph)
 
     def _has_twice(self) -> bool:
         """Say whether a tensor is carried on as it is, and named by the step: it would be two inputs of a step of `LoopedBackward`."""
-        operands, step = self.program.operands, self.program.step
-        constants = operands[len(operands) - step.constants:]
-        return any(stays and any(operand is each for each in constants) for operand, stays in zip(operands, step.stays, strict=False))
+        operands, stays = self.program.operands, self.program.step.stays
+        constants = operands[self.program.first_constant:]
+        return any(any(operand is each for each in constants) for operand, stay in zip(operands, stays, strict=False) if stay)
 
     def _is_value(self, is_carried: bool, number: int) -> bool:
         """Say whether a result is the value of a tensor, not a tangent."""
@@ -168,7 +172,7 @@ class _Backward:
     def delivered(self, gradients: Sequence[Any]) -> list[Any]:
         """Return gradients that the loop has made, in the place of the plain tensors behind them."""
         first, step = len(self.program.step.stays), self.program.step
-        slices = range(first, len(self.program.operands) - step.constants)
+        slices = range(first, self.program.first_constant)
         return [None if gradient is None else together(form, iter((gradient,)), self.steps.levels, number in slices)
                 for number, form, gradient in zip(step.differentiable, self.program.gradient_forms, gradients, strict=True)]
 

@@ -81,13 +81,6 @@ static inline void cg_stream_end(void) { _mm_sfence(); }
 static inline void cg_stream_end(void) {}
 #endif
 
-#ifdef _OPENMP
-#include <omp.h>
-static inline int cg_team_size(void) { return omp_get_num_threads(); }
-#else
-static inline int cg_team_size(void) { return 1; }
-#endif
-
 #define CG_DECLARE_TABLES(level)                          \
     extern const cg_kernel *const cg_kernels_##level[];   \
     extern const cg_reduction cg_reductions_##level[];    \

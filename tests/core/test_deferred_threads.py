@@ -122,10 +122,11 @@ def test_threads_that_exchange_pending_results():
 
 
 @pytest.mark.parametrize("compute", [
-    lambda a: (a * 2).exp().sum(),
-    lambda a: ((a * 2).exp() + a)[1:].clone(),
-    lambda a: [a := a.sin() * 0.5 for _ in range(20)],
-], ids=["reduced", "read", "too many steps"])
+    lambda a: (a * 2).exp().sum().item(),
+    lambda a: (a * 2).exp().sum() * 2,
+    lambda a: ((a * 2).exp() + a)[1:] * 2,
+    lambda a: [a := a.sin() * 0.5 for _ in range(40)],
+], ids=["read as a number", "read by a small operator", "read", "too many steps"])
 def test_programs_run_without_the_gil(compute):
     """Without forced switches another thread runs only where this one releases the GIL."""
     a = cg.zeros(1 << 21, requires_grad=True)

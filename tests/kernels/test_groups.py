@@ -97,7 +97,7 @@ def test_steps_that_do_not_fit_are_left_out():
     steps = tuple(("add", dtype, 0, 0, (0, k), dtype, dtype, 0) for k in range(8))
     assert run_steps((3, 9), arrays, steps[:6]) == 6
     assert run_steps((3, 9), arrays, steps) == 6            # traversals
-    assert run_steps((3, 9), arrays, steps[:1] * 40) == 31      # steps, of which a conversion may be one
+    assert run_steps((3, 9), arrays, steps[:1] * 48) == 39      # steps, of which a conversion may be one
 
 
 def test_a_loop_that_is_not_there_is_refused():

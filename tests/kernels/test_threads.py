@@ -280,6 +280,26 @@ def test_backward_runs_in_as_many_threads_as_forward():
         assert run(script + limited, OMP_NUM_THREADS="3") == ["3", "3", "2", "2"]
 
 
+@pytest.mark.parametrize("change", ["x.sin_()", "x.zero_()", "bool(y.requires_grad_().sin().sum())"])
+def test_a_kernel_that_keeps_the_gil_keeps_it_in_all_its_threads(change):
+    """Without forced switches another thread of Python runs only where this one releases the GIL."""
+    script = f"""
+        x, y = cygrad.zeros(1 << 22), cygrad.ones(1 << 22)
+        cygrad.set_num_threads(2)
+        {change}        # imports are done then
+        sys.setswitchinterval(1000)
+        for _ in range(10):
+            started, ran = threading.Event(), []
+            thread = threading.Thread(target=lambda: (started.wait(), ran.append(1)))
+            thread.start()
+            started.set()
+            {change}
+            print(len(ran))
+            thread.join()
+    """
+    assert run(script) == ["0"] * 10
+
+
 def test_small_work_stays_serial():
     x = cygrad.ones(100)
     with threads_used() as used:

@@ -16,7 +16,7 @@ from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS,
                                                   elementwise_kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
-from cygrad._kernels.programs.steps cimport DENSE, MAX_SLOTS, MAX_STEPS, Program, Slot, Step, begin_program, is_laid
+from cygrad._kernels.programs.steps cimport DENSE, MAX_BLOCKS, MAX_SLOTS, Program, Slot, Step, begin_program, is_laid
 
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE
@@ -38,7 +38,7 @@ cdef class Steps:
     A step is (name, whether it reduces, whether one loop computes it and the step before, the name of its dtype or None, bits of the
     inputs that are masks, its slots).
     """
-    cdef Step steps[MAX_STEPS]
+    cdef Step steps[MAX_BLOCKS]
     cdef int sources[MAX_SLOTS]
     cdef int slot_dtypes[MAX_SLOTS]
     cdef bint reduced[MAX_SLOTS]
@@ -49,7 +49,7 @@ cdef class Steps:
     def __cinit__(self, list slots not None, list steps not None, tuple results not None):
         cdef Step* step
         cdef int k, j
-        if len(slots) > MAX_SLOTS or len(steps) > MAX_STEPS:
+        if len(slots) > MAX_SLOTS or len(steps) > MAX_BLOCKS:
             raise RuntimeError("a formula has too many steps for tiles")
         self.slot_count, self.step_count, self.results = <int>len(slots), <int>len(steps), results
         for k, (source, number, dtype, is_reduced) in enumerate(slots):

@@ -14,6 +14,7 @@ from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, TensorImpl, empty, is_dense, new_address, new_tensor, shallow_copy, stand_alone,
                                         value_address)
+from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.memory.sizes cimport dim_bits, integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, may_cast,
@@ -253,7 +254,8 @@ cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, 
 
 cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) except -1:
     """Reduce dims of a tensor into a new, dense one: block by block where it is pending."""
-    if x.storage.program is not NULL and is_dense(x) and (is_sum and contract(x, mask, result) or reduce_pending(kernel, x, mask, result)):
+    if x.storage.program is not NULL and is_dense(x) and (
+            is_sum and contract(x, mask, result) or reduce_pending(kernel, x, mask, result, not profiling_threads)):
         return 0
     if run_driver(kernel, is_sum, x, mask, result):
         raise MemoryError(f"{kernel.name.decode()}(): no memory for partial results")

@@ -3,7 +3,6 @@
 
 Row r has the entries starts[r] to starts[r + 1]: their columns and values. Threads take rows, so their number does not change a result.
 """
-from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, intptr_t
 
 from cygrad._core.compute.places cimport dense
@@ -11,9 +10,8 @@ from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_la
 from cygrad._core.graph.tensor cimport TensorImpl, empty, look_address
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL, refused
-from cygrad._kernels.drivers.elementwise cimport (CG_COMPLEX64, CG_COMPLEX128, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS,
-                                                  cg_team_size)
-from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
+from cygrad._kernels.drivers.elementwise cimport (CG_COMPLEX64, CG_COMPLEX128, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS)
+from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, run_in_parts, threads_for
 
 ctypedef fused number:
     float
@@ -103,36 +101,39 @@ cdef void multiply_part(const index* starts, const index* columns, const number*
         multiply_rows(starts, columns, values, x, y, first, last, width)
 
 
-cdef void run_rows(const index* starts, const index* columns, const number* values, const number* x, number* y,
-                   const Rows* g) noexcept nogil:
-    cdef int threads = threads_for((g.entries + g.rows) * g.width, COST_TRANSCENDENTAL)
-    cdef intptr_t part, rows = max(<intptr_t>CHUNK, g.rows // (PARTS * max(threads, 1)))
-    if threads <= 1:
-        multiply_part(starts, columns, values, x, y, 0, g.rows, g.width)
-        return
-    for part in prange((g.rows + rows - 1) // rows, schedule="dynamic", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        multiply_part(starts, columns, values, x, y, part * rows, min(g.rows, (part + 1) * rows), g.width)
-
-
-cdef void run_dtype(char** data, const number* values, const Rows* g) noexcept nogil:
+cdef void multiply_dtype(char** data, const number* values, const Rows* g, intptr_t first, intptr_t last) noexcept nogil:
     if g.wide:
-        run_rows(<const int64_t*>data[0], <const int64_t*>data[1], values, <const number*>data[3], <number*>data[4], g)
+        multiply_part(<const int64_t*>data[0], <const int64_t*>data[1], values, <const number*>data[3], <number*>data[4], first, last,
+                      g.width)
     else:
-        run_rows(<const int32_t*>data[0], <const int32_t*>data[1], values, <const number*>data[3], <number*>data[4], g)
+        multiply_part(<const int32_t*>data[0], <const int32_t*>data[1], values, <const number*>data[3], <number*>data[4], first, last,
+                      g.width)
+
+
+cdef struct Product:
+    char** data         # starts, columns, values, the dense matrix, and the result
+    const Rows* rows
+
+
+cdef void multiply_some(const void* job, intptr_t first, intptr_t last) noexcept nogil:
+    cdef const Rows* g = (<const Product*>job).rows
+    cdef char** data = (<const Product*>job).data
+    if g.dtype == CG_FLOAT32:
+        multiply_dtype(data, <const float*>data[2], g, first, last)
+    elif g.dtype == CG_FLOAT64:
+        multiply_dtype(data, <const double*>data[2], g, first, last)
+    elif g.dtype == CG_COMPLEX64:
+        multiply_dtype(data, <const float complex*>data[2], g, first, last)
+    else:
+        multiply_dtype(data, <const double complex*>data[2], g, first, last)
 
 
 cdef int run_product(void* arguments, char** data) noexcept nogil:
-    """Run with starts, columns, values, the dense matrix, and the result."""
-    cdef Rows* g = <Rows*>arguments
-    if g.dtype == CG_FLOAT32:
-        run_dtype(data, <const float*>data[2], g)
-    elif g.dtype == CG_FLOAT64:
-        run_dtype(data, <const double*>data[2], g)
-    elif g.dtype == CG_COMPLEX64:
-        run_dtype(data, <const float complex*>data[2], g)
-    else:
-        run_dtype(data, <const double complex*>data[2], g)
+    cdef Product product
+    cdef const Rows* g = <const Rows*>arguments
+    cdef int threads = threads_for((g.entries + g.rows) * g.width, COST_TRANSCENDENTAL)
+    product.data, product.rows = data, g
+    run_in_parts(multiply_some, &product, g.rows, max(<intptr_t>CHUNK, g.rows // (PARTS * max(threads, 1))), threads, True)
     return 0
 
 

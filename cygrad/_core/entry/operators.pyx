@@ -16,6 +16,7 @@ from cygrad._core.levels.overrides cimport ask, is_asked
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
+from cygrad._core.programs.deferred cimport compute_operands
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
 
 import numpy
@@ -108,10 +109,18 @@ def warn_of_scalar(TensorImpl tensor not None, int stacklevel=1):
                   "Consider using tensor.detach() first.", UserWarning, stacklevel=stacklevel)
 
 
+cdef object computed_values(TensorImpl tensor):
+    """Return the values as an array of NumPy; pending ones are computed without the GIL."""
+    cdef Value value
+    value.tensor = <PyObject*>tensor
+    compute_operands(1, &value)
+    return values_of(tensor)
+
+
 cdef object only_element(TensorImpl tensor):
     if tensor.count != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars; this one has {tensor.count}")
-    return values_of(tensor).item()
+    return computed_values(tensor).item()
 
 
 cdef object real_number(object number, str name):
@@ -222,13 +231,13 @@ cdef class TensorBase(TensorImpl):
         """Return the only element as a Python number."""
         if self.count != 1:
             raise RuntimeError(f"a Tensor with {self.count} elements cannot be converted to Scalar")
-        return values_of(self).item()
+        return computed_values(self).item()
 
     def tolist(self):
         """Return the elements as nested lists, or as a number for 0-d."""
         if self.count > MOST_NUMBERS:
             raise OutOfMemoryError(f"tolist(): {self.count} Python numbers do not fit into memory: at most {MOST_NUMBERS} are listed")
-        return values_of(self).tolist()
+        return computed_values(self).tolist()
 
     def __float__(self):
         warn_of_scalar(self)

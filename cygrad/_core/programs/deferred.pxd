@@ -35,6 +35,8 @@ cdef inline bint are_large(int ndim, const intptr_t* shape) noexcept:
         count *= shape[d]
     return count >= settings.large
 
+# Operands lie in memory that only tensors with the marks of their storages reach.
+cdef bint may_be_pending(int count, const Value* values) noexcept
 # Run the programs that compute operands. Releases the GIL, so other threads may change the tensors.
 cdef void compute_operands(int count, const Value* values) noexcept
 # The result of an operator whose operands broadcast to a shape, computed later; None where it has to be computed now. May release the GIL.

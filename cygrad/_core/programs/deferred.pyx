@@ -9,11 +9,10 @@ from cygrad._core.memory.storage cimport Storage
 from cygrad._core.operands.operands cimport broadcast, copy_into, describe_number, describe_operand, empty_for
 from cygrad._core.programs.pending cimport Pending, own_program, run_or_wait
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand
-from cygrad._kernels.programs.steps cimport NONE, add_block, add_copy, add_map, add_operands, add_output, begin_program, dtype_of
+from cygrad._kernels.programs.steps cimport NONE, add_block, add_copy, add_map, add_operands, add_output, dtype_of
 
 
 cdef bint may_be_pending(int count, const Value* values) noexcept:
-    """Return True if operands lie in memory that only tensors with the marks of their storages reach."""
     cdef Storage storage
     cdef int k
     if not settings.fuses:
@@ -53,20 +52,19 @@ cdef bint take_operands(Pending pending, const DeferredMap* map, int count, cons
     """Add the operands of a step, mark their memory and keep it; False, and nothing is added, where there is no room."""
     cdef Operand operands[MAX_OPERANDS]
     cdef Storage storage
-    cdef int k, loop_dtype, slot = pending.program.slot_count, numbers = pending.program.repeated_count
+    cdef int k, dtype, loop_dtype, slot = pending.program.slot_count
     for k in range(count):
         loop_dtype = dtype_of(k, map.masks, map.dtype)
         if values[k].tensor is NULL:
-            pending.constants[numbers] = values[k].number
-            describe_number(&operands[k], &pending.constants[numbers], dtype_of(k, map.masks, map.number_dtype), loop_dtype,
-                            pending.program.ndim)
-            numbers += 1
+            dtype = dtype_of(k, map.masks, map.number_dtype)
+            describe_number(&operands[k], pending.constant(&values[k].number, dtype), dtype, loop_dtype, pending.program.ndim)
         else:
             describe_operand(&operands[k], <TensorImpl>values[k].tensor, loop_dtype, pending.program.ndim)
     if not add_operands(&pending.program, count, operands, slots):
         return False
     for slot in range(slot, pending.program.slot_count):
         pending.owners[slot] = NULL
+        pending.arrays += pending.program.slots[slot].data is NULL      # a conversion
         for k in range(count):
             if values[k].tensor is not NULL and pending.program.slots[slot].data == operands[k].data:
                 storage = (<TensorImpl>values[k].tensor).storage
@@ -102,10 +100,10 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
     if pending.running or not pending.takes_step(ndim, shape, count):
         run_or_wait(pending, False)
     if not pending.count:
-        begin_program(&pending.program, ndim, shape)
+        pending.begin(ndim, shape)
     if not take_operands(pending, map, count, values, slots):
         run_or_wait(pending, False)
-        begin_program(&pending.program, ndim, shape)
+        pending.begin(ndim, shape)
         take_operands(pending, map, count, values, slots)
     slot = block = add_block(&pending.program, map.loop_out_dtype)
     if map.params is not NULL:

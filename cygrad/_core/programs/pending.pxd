@@ -24,30 +24,39 @@ cdef class Pending:
     cdef unsigned long thread           # of Python, whose operators it has
     cdef int count                      # of pending results
     cdef int arrays                     # slots that are whole arrays
+    cdef int total_slot                 # the slot of a result that is a reduction of all elements of another one; NONE
+    cdef Storage partials               # memory for its partial results
     cdef int reduced_slot               # the slot of a result that was reduced, and will be computed if it is needed again; NONE
     cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array: a reference, but borrowed from a pending result
     cdef bint is_pending[MAX_SLOTS]     # the slot is the memory of a pending result
-    cdef cg_number constants[MAX_REPEATED + MAX_OPERANDS]   # numbers, in their order
+    cdef cg_number constants[MAX_REPEATED + MAX_OPERANDS]
+    cdef int constant_count
     cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
+    cdef Program needed                 # the steps of a run
+    cdef Plan plan                      # of these
     cdef PyObject* next                 # in the list of all
     cdef PyThread_type_lock lock        # locked while the program runs without the GIL
     cdef bint running                   # it does, or did: a thread that has the GIL finishes it
     cdef int runs                       # how many times
     cdef int remaining, failed          # the slot that the run leaves pending, or NONE; its outcome
 
+    cdef void begin(self, int ndim, const intptr_t* shape) noexcept
+    cdef cg_number* constant(self, const cg_number* number, int dtype) noexcept
     cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept
     cdef int slot_of(self, TensorImpl tensor) noexcept
     cdef bint is_whole(self, TensorImpl tensor) noexcept
     cdef void add_result(self, TensorImpl result, int slot) noexcept
-    cdef void needed_steps(self, Program* compact) noexcept
+    cdef void find_needed(self, int left) noexcept
     cdef void finish_run(self) noexcept
     cdef void clear(self) noexcept
-    cdef void leave_reduced(self, int slot) noexcept
+    cdef void leave(self, int slot) noexcept
 
 # The program that this thread adds to, or None.
 cdef Pending own_program()
-# Run steps with or without the GIL; `memory`: see `run_program`. One slot may remain pending (else NONE). -1: out of memory.
-cdef int run(Pending pending, const Plan* plan, char* memory, int remaining, bint release) noexcept
+# Run the plan with or without the GIL; `memory`: see `run_program`. One slot may remain pending (else NONE). -1: out of memory.
+cdef int run(Pending pending, char* memory, int remaining, bint release) noexcept
+# Run the steps of all pending results but one, which remains pending; NONE: of all.
+cdef void run_needed(Pending pending, int remaining, bint release) noexcept
 # Run a program, or wait until another thread has run it. `release`: without the GIL, so other threads may change tensors.
 cdef void run_or_wait(Pending pending, bint release) noexcept
 cdef void run_own_program() noexcept

@@ -11,8 +11,8 @@ from cygrad._core.operands.operands cimport shape_is
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.programs.planning cimport mark_needed
 from cygrad._kernels.programs.rewriting cimport write_in_place_of_copies
-from cygrad._kernels.programs.running cimport plan_program, run_program
-from cygrad._kernels.programs.steps cimport DENSE, MAX_STEPS, NONE, Slot, Step, has_room, output_of
+from cygrad._kernels.programs.running cimport plan_blocks, run_program
+from cygrad._kernels.programs.steps cimport DENSE, MAX_STEPS, NONE, Slot, Step, begin_program, copy_program, has_room, output_of
 
 import os
 
@@ -24,9 +24,7 @@ cdef extern from "Python.h":
     void PyThread_release_lock(PyThread_type_lock lock) noexcept nogil
 
 cdef enum:
-    MAX_ARRAYS = 18     # that are read and written side by side
-    SHORT_PROGRAM = 16  # steps; a longer one pays where it writes few arrays, as in a backward
-    FEW_RESULTS = 5     # that are alive when a program becomes longer
+    MAX_ARRAYS = 32     # that are read and written side by side, and so values that live at one time: fewer than MAX_BLOCKS
 
 cdef PyObject* first_pending = NULL         # of all programs that have pending results
 
@@ -41,17 +39,30 @@ cdef class Pending:
         self.lock = PyThread_allocate_lock()
         if self.lock is NULL:
             raise MemoryError()
-        self.thread, self.reduced_slot = PyThread_get_thread_ident(), NONE
+        self.thread, self.reduced_slot, self.total_slot = PyThread_get_thread_ident(), NONE, NONE
 
     def __dealloc__(self):
         if self.lock is not NULL:
             PyThread_free_lock(self.lock)
 
+    cdef void begin(self, int ndim, const intptr_t* shape) noexcept:
+        begin_program(&self.program, ndim, shape)
+        self.program.most_steps, self.constant_count = MAX_STEPS, 0
+
+    cdef cg_number* constant(self, const cg_number* number, int dtype) noexcept:
+        """Return the place of a number, which equal ones share."""
+        cdef int k
+        for k in range(self.constant_count):
+            if not memcmp(&self.constants[k], number, cg_itemsize[dtype]):
+                return &self.constants[k]
+        self.constants[self.constant_count] = number[0]
+        self.constant_count += 1
+        return &self.constants[self.constant_count - 1]
+
     cdef bint takes_step(self, int ndim, const intptr_t* shape, int count) noexcept:
         """Return True if a step over `count` operands of a shape may be added, if the program has room for their slots."""
         return not self.count or (self.program.ndim == ndim and not memcmp(self.program.shape, shape, ndim * sizeof(intptr_t))
-                                  and self.arrays + count < MAX_ARRAYS and has_room(&self.program, 2)
-                                  and (self.program.step_count + 2 <= SHORT_PROGRAM or self.count <= FEW_RESULTS))
+                                  and self.arrays + count < MAX_ARRAYS and has_room(&self.program, 3))    # one is for a reduction
 
     cdef int slot_of(self, TensorImpl tensor) noexcept:
         """Return the slot of the pending result that is all of a tensor's memory; NONE if there is none of its dtype."""
@@ -80,20 +91,32 @@ cdef class Pending:
             enlist(self)
         self.count += 1
 
-    cdef void needed_steps(self, Program* compact) noexcept:
-        """Copy the program without the steps whose results are dead."""
+    cdef void find_needed(self, int left) noexcept:
+        """Copy the program without the steps whose results are dead, or that only one result needs. A reduction comes last."""
         cdef bint needed[MAX_SLOTS]
-        cdef bint remaining[MAX_STEPS]
+        cdef bint marked[MAX_STEPS]
+        cdef const Step* step
+        cdef const Step* total = NULL
         cdef int k
-        compact[0] = self.program
+        copy_program(&self.needed, &self.program)
         memcpy(needed, self.is_pending, sizeof(needed))
-        mark_needed(&self.program, self.program.step_count, NULL, needed, remaining)
-        compact.step_count = 0
+        if left != NONE:
+            needed[left] = False
+        mark_needed(&self.program, self.program.step_count, NULL, needed, marked)
+        self.needed.step_count = 0
         for k in range(self.program.step_count):
-            if remaining[k]:
-                compact.steps[compact.step_count] = self.program.steps[k]
-                compact.step_count += 1
-        write_in_place_of_copies(compact)
+            step = &self.program.steps[k]
+            if marked[k] and step.reduction is not NULL:
+                total = step
+            elif marked[k]:
+                self.needed.steps[self.needed.step_count] = step[0]
+                self.needed.step_count += 1
+        if total is not NULL:
+            self.needed.steps[self.needed.step_count] = total[0]
+            self.needed.step_count += 1
+            self.needed.slots[output_of(total)].reduced = True
+            memset(self.needed.is_reduced, True, self.program.ndim)
+        write_in_place_of_copies(&self.needed)
 
     cdef void finish_run(self) noexcept:
         """Take note that a run has ended, in the first thread that gets the GIL afterwards."""
@@ -103,7 +126,7 @@ cdef class Pending:
         if self.remaining == NONE:
             self.clear()
         else:
-            self.leave_reduced(self.remaining)
+            self.leave(self.remaining)
 
     cdef void clear(self) noexcept:
         """Leave no result pending."""
@@ -123,15 +146,15 @@ cdef class Pending:
             self.owners[k] = NULL
         memset(self.is_pending, 0, sizeof(self.is_pending))
         self.program.slot_count = self.program.step_count = 0
-        self.arrays, self.reduced_slot = 0, NONE
+        self.arrays, self.reduced_slot, self.total_slot, self.partials = 0, NONE, NONE, None
         if self.count:
             self.count = 0
             unlist(self)
         for k in range(count):      # at last, as this may free memory
             Py_DECREF(<Storage>read[k])
 
-    cdef void leave_reduced(self, int slot) noexcept:
-        """Leave one result pending, of which only a reduction was computed: all others are computed, and steps may read them."""
+    cdef void leave(self, int slot) noexcept:
+        """Leave one result pending: all others are computed, and steps may read them."""
         cdef const Step* step
         cdef int k, remaining = 0
         for k in range(self.program.slot_count):
@@ -144,7 +167,7 @@ cdef class Pending:
                 self.program.steps[remaining] = step[0]
                 remaining += 1
         self.program.step_count = remaining
-        self.count, self.reduced_slot = 1, slot
+        self.count, self.total_slot, self.partials = 1, NONE, None
 
 
 cdef void enlist(Pending pending) noexcept:
@@ -174,14 +197,14 @@ cdef Pending own_program():
 
 
 # ----- Runs -----
-cdef int run(Pending pending, const Plan* plan, char* memory, int remaining, bint release) noexcept:
+cdef int run(Pending pending, char* memory, int remaining, bint release) noexcept:
     cdef PyObject* outputs[MAX_SLOTS]
     cdef int count = 0, number, k, failed
     pending.remaining, pending.running = remaining, True
     pending.runs += 1
     number = pending.runs
     if not release:
-        pending.failed = run_program(plan, memory)
+        pending.failed = run_program(&pending.plan, memory)
         pending.finish_run()
         return pending.failed
     for k in range(pending.program.slot_count):         # other threads may drop a result meanwhile
@@ -191,13 +214,19 @@ cdef int run(Pending pending, const Plan* plan, char* memory, int remaining, bin
             count += 1
     PyThread_acquire_lock(pending.lock, True)
     with nogil:
-        failed = pending.failed = run_program(plan, memory)
+        failed = pending.failed = run_program(&pending.plan, memory)
         PyThread_release_lock(pending.lock)     # before the GIL is taken: others wait for the lock with the GIL
     if pending.running and pending.runs == number:
         pending.finish_run()
     for k in range(count):
         Py_DECREF(<Storage>outputs[k])
     return failed
+
+
+cdef void run_needed(Pending pending, int remaining, bint release) noexcept:
+    pending.find_needed(remaining)
+    plan_blocks(&pending.plan, &pending.needed)
+    run(pending, NULL if pending.partials is None else pending.partials.data, remaining, release)
 
 
 cdef inline void wait_for(PyThread_type_lock lock) noexcept nogil:
@@ -208,14 +237,10 @@ cdef inline void wait_for(PyThread_type_lock lock) noexcept nogil:
 
 cdef void run_or_wait(Pending pending, bint release) noexcept:
     """Run a program, or wait until another thread has run it."""
-    cdef Program program
-    cdef Plan plan
     cdef int number = pending.runs
     Py_INCREF(pending)      # the list may have the last reference
     if not pending.running:
-        pending.needed_steps(&program)
-        plan_program(&plan, &program)       # of maps alone, which take no memory
-        run(pending, &plan, NULL, NONE, release)
+        run_needed(pending, NONE, release)
     else:
         if release:
             with nogil:
@@ -264,6 +289,8 @@ cdef void forget(Storage storage) noexcept:
         if pending.is_pending[k] and pending.owners[k] is <PyObject*>storage:
             pending.owners[k], pending.is_pending[k] = NULL, False
             pending.program.slots[k].data = NULL
+            if k == pending.total_slot:
+                pending.total_slot = NONE
             parts += 1
     if pending.count == parts:
         pending.clear()

@@ -3,11 +3,14 @@
 from cpython.object cimport PyObject
 
 from cygrad._core.graph.tensor cimport SAVED, empty, new_address
-from cygrad._core.memory.storage cimport Storage
-from cygrad._core.programs.pending cimport Pending, run
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_loops_of
+from cygrad._core.memory.storage cimport Storage, new_storage
+from cygrad._core.operands.operands cimport Value
+from cygrad._core.programs.deferred cimport may_be_pending
+from cygrad._core.programs.pending cimport Pending, own_program, run, run_needed
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_itemsize, cg_loops_of
+from cygrad._kernels.drivers.reduction cimport partial_bytes
 from cygrad._kernels.programs.rewriting cimport is_product
-from cygrad._kernels.programs.running cimport Plan, plan_program
+from cygrad._kernels.programs.running cimport plan_program
 from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, add_reduction, describe_slot, has_room,
                                              last_writer, reduce_operands)
 
@@ -48,40 +51,67 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     return True
 
 
-cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char* is_reduced, TensorImpl result) except -1:
-    """All other results are computed on the way, x itself only if it is read later, and temporaries die before."""
+cdef bint reduces(Pending pending, int slot) noexcept:
+    """Return True if the total of a program is over a slot."""
+    return pending.program.steps[last_writer(&pending.program, pending.total_slot, 0, pending.program.step_count)].slots[0] == slot
+
+
+cdef bint add_total(Pending pending, const cg_reduction* reduction, TensorImpl x, TensorImpl result) except -1:
+    """Add the reduction of all elements of a pending result to its program. False where that may not be."""
+    cdef Storage partials = new_storage(partial_bytes(pending.program.total))
+    cdef Value value
+    value.tensor = <PyObject*>result
+    if (x.storage.program is not <PyObject*>pending or pending is not own_program() or pending.total_slot != NONE
+            or not has_room(&pending.program, 1) or not may_be_pending(1, &value) or result.storage.marks
+            or result.storage.nbytes != <size_t>cg_itemsize[result.dtype_nr] or result.dtype_nr != reduction.out_dtype[x.dtype_nr]):
+        return False
+    pending.partials, pending.total_slot = partials, add_array(&pending.program, new_address(result), result.dtype_nr)
+    add_reduction(&pending.program, reduction, x.dtype_nr, pending.slot_of(x), pending.total_slot)
+    pending.add_result(result, pending.total_slot)
+    return True
+
+
+cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char* is_reduced, TensorImpl result, bint waits) except -1:
     cdef Storage storage = x.storage
     cdef Pending pending
-    cdef Program program
-    cdef Plan plan
     cdef TensorImpl memory
     cdef int d, output, slot
-    cdef bint is_needed = is_needed_besides(x, storage), is_single = result.count == 1 and x.count > 1
+    cdef bint is_needed, is_single = result.count == 1 and x.count > 1
     if storage.program is NULL:
         return False
     pending = <Pending>storage.program
     slot = pending.slot_of(x)
     if (cg_loops_of[x.dtype_nr] != x.dtype_nr or pending.running or slot in (NONE, pending.reduced_slot) or pending.program.total != x.count
-            or not (pending.is_whole(x) if not is_single else not is_needed)):
+            or not (pending.is_whole(x) or is_single)):
         return False
-    pending.needed_steps(&program)
-    if not has_room(&program, 1):
+    if pending.total_slot != NONE:          # a program reduces once
+        if reduces(pending, slot):
+            return False
+        run_needed(pending, slot, True)
+        if pending.running or storage.program is not <PyObject*>pending:
+            return False
+    if is_single:
+        return waits and add_total(pending, reduction, x, result)
+    is_needed = is_needed_besides(x, storage)
+    pending.find_needed(NONE)
+    if not has_room(&pending.needed, 1):
         return False
-    for d in range(program.ndim):
-        program.is_reduced[d] = is_single or is_reduced[d]
-        if d and program.is_reduced[d - 1] and not program.is_reduced[d] and program.shape[d] > 1:
+    for d in range(x.ndim):
+        pending.needed.is_reduced[d] = is_reduced[d]
+        if d and is_reduced[d - 1] and not is_reduced[d] and x.sizes[d] > 1:
             return False        # tiles of dims in the middle are read in pieces that are too short
-    reduce_operands(&program)
+    reduce_operands(&pending.needed)
     if not is_needed:
-        program.slots[slot].data = NULL
-    output = add_array(&program, new_address(result), result.dtype_nr)
-    program.slots[output].reduced = True
-    add_reduction(&program, reduction, x.dtype_nr, slot, output)
-    if not plan_program(&plan, &program):
+        pending.needed.slots[slot].data = NULL
+    output = add_array(&pending.needed, new_address(result), result.dtype_nr)
+    pending.needed.slots[output].reduced = True
+    add_reduction(&pending.needed, reduction, x.dtype_nr, slot, output)
+    if not plan_program(&pending.plan, &pending.needed):
         return False
-    memory = empty(CG_BOOL, 1, &plan.memory_bytes)
+    memory = empty(CG_BOOL, 1, &pending.plan.memory_bytes)
     if pending.running or storage.program is not <PyObject*>pending:       # it ran to give memory back
         return False
-    if run(pending, &plan, new_address(memory), NONE if is_needed else slot, True):
+    pending.reduced_slot = NONE if is_needed else slot
+    if run(pending, new_address(memory), pending.reduced_slot, True):
         raise MemoryError("no memory for partial results")
     return True

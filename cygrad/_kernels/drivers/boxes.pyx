@@ -1,11 +1,10 @@
 # cython: cdivision=True, initializedcheck=False
 """Sums of boxes (see boxes.pxd for the contract)."""
-from cython.parallel cimport prange
 from libc.string cimport memcpy, memset
 
-from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_OPERANDS, cg_itemsize, cg_loop, cg_real, cg_team_size
+from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_OPERANDS, cg_itemsize, cg_loop, cg_real
 from cygrad._kernels.drivers.sums cimport MAX_TERMS, Sum, SumNumbers, add_term, begin_sum, loop_of_sum, write_numbers
-from cygrad._kernels.system.threads cimport COST_ARITHMETIC, note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport COST_ARITHMETIC, run_in_parts, threads_for
 
 
 cdef enum:
@@ -164,19 +163,25 @@ cdef void join_dims(Boxes* boxes) noexcept nogil:
         last -= 1
 
 
+cdef struct Added:
+    const Boxes* boxes
+    char** data
+
+
+cdef void add_part(const void* job, intptr_t first, intptr_t last) noexcept nogil:
+    cdef const Added* added = <const Added*>job
+    add_range(added.boxes, 0, added.data[0], added.data + 1, (1 << added.boxes.count) - 1, first, last)
+
+
 cdef int add_boxes(void* arguments, char** data) noexcept nogil:
     cdef Boxes boxes = (<const Boxes*>arguments)[0]
-    cdef intptr_t total = 1, chunk, c
+    cdef Added added
+    cdef intptr_t total = 1
     cdef int d, threads
     join_dims(&boxes)
     for d in range(boxes.ndim):
         total *= boxes.sizes[d]
     threads = threads_for(total, COST_ARITHMETIC)
-    if threads <= 1:
-        add_range(&boxes, 0, data[0], data + 1, (1 << boxes.count) - 1, 0, boxes.sizes[0])
-        return 0
-    chunk = (boxes.sizes[0] + threads - 1) // threads
-    for c in prange((boxes.sizes[0] + chunk - 1) // chunk, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        add_range(&boxes, 0, data[0], data + 1, (1 << boxes.count) - 1, c * chunk, min(boxes.sizes[0], (c + 1) * chunk))
+    added.boxes, added.data = &boxes, data
+    run_in_parts(add_part, &added, boxes.sizes[0], (boxes.sizes[0] + threads - 1) // threads, threads)
     return 0

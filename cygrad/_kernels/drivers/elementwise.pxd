@@ -56,7 +56,6 @@ cdef extern from "kernels.h" nogil:
         cg_loop loops[CG_DTYPES]
         cg_loop streams[CG_DTYPES]
     int cg_block_bytes(int dtype, int vector_bytes)
-    int cg_team_size()
     void cg_stream_end() noexcept
 
 cdef enum:

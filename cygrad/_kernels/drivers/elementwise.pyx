@@ -1,12 +1,11 @@
 # cython: cdivision=True, initializedcheck=False
 """The elementwise driver (see elementwise.pxd for the contract)."""
-from cython.parallel cimport prange
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.packing cimport BLOCK, chunk_of, cost_of_layout, lies_row_major, merge, repeats_number
 from cygrad._kernels.drivers.traversal cimport IN_PLACE, LONGEST_PERIOD, PACKED, PADDING, OperandState, advance, begin_operand, piece, room
 from cygrad._kernels.system.isa cimport cg_isa_built_for, cg_isa_name, choose_isa, supported_isas
-from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport run_in_parts, threads_for
 
 import os
 
@@ -128,32 +127,39 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         start += n
 
 
+cdef struct Elements:
+    const cg_kernel* kernel
+    const Operand* operands
+    const intptr_t* shape
+    const void* params
+    int dtype, count, ndim
+    bint fresh, stream
+
+
+cdef void run_elements(const void* job, intptr_t start, intptr_t stop) noexcept nogil:
+    cdef const Elements* e = <const Elements*>job
+    run_range(e.kernel, e.dtype, e.count, e.operands, e.ndim, e.shape, e.params, e.fresh, e.stream, start, stop)
+    if e.stream:
+        cg_stream_end()
+
+
 cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
                           const void* params, int cost, bint fresh) noexcept nogil:
     """Run a kernel over a broadcast iteration."""
     cdef intptr_t merged[MAX_DIMS]
-    cdef intptr_t total = 1, chunk, chunks, c
+    cdef intptr_t total = 1
     cdef int d, threads
-    cdef bint stream
+    cdef Elements elements
     for d in range(ndim):
         total *= shape[d]
     if total == 0:
         return
     ndim = merge(count, operands, ndim, shape, merged)
     threads = threads_for(total, max(cost, cost_of_layout(count, operands, ndim, merged)))
-    stream = total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
-    if threads <= 1:
-        run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)
-        if stream:
-            cg_stream_end()
-        return
-    chunk = chunk_of(total, threads)
-    chunks = (total + chunk - 1) // chunk
-    for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, c * chunk, min(total, (c + 1) * chunk))
-        if stream:
-            cg_stream_end()
+    elements.kernel, elements.operands, elements.shape, elements.params = kernel, operands, merged, params
+    elements.dtype, elements.count, elements.ndim, elements.fresh = dtype, count, ndim, fresh
+    elements.stream = total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
+    run_in_parts(run_elements, &elements, total, chunk_of(total, threads), threads)
 
 
 cdef inline intptr_t stride_of(const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:

@@ -1,10 +1,9 @@
 # cython: cdivision=True, initializedcheck=False
 """Packing (see packing.pxd for the contract)."""
-from cython.parallel cimport prange
 from libc.string cimport memcpy, memset
 
 from cygrad._kernels.system.isa cimport cg_isa_vector_bytes, choose_isa
-from cygrad._kernels.system.threads cimport COST_ARITHMETIC, COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport COST_ARITHMETIC, COST_TRANSCENDENTAL, run_in_parts, threads_for
 
 cdef extern from "drivers/tables.h" nogil:
     ctypedef void (*cg_move)(cg_cursor* cursor, char* block, intptr_t n) noexcept nogil
@@ -14,7 +13,6 @@ cdef extern from "drivers/tables.h" nogil:
     cg_move cg_find_scatter(int level, int dtype)
     cg_copy cg_find_stream_copy(int level)
     void cg_stream_end() noexcept
-    int cg_team_size()
 
 cdef int level = choose_isa()
 cdef int _vector_bytes = cg_isa_vector_bytes(level)
@@ -239,25 +237,34 @@ cdef intptr_t chunk_of(intptr_t total, int threads) noexcept nogil:
     return ((total + threads - 1) // threads + CHUNK - 1) // CHUNK * CHUNK
 
 
+cdef void zero_range(const void* data, intptr_t first, intptr_t last) noexcept nogil:
+    memset(<char*>data + first, 0, last - first)
+
+
 cdef void zero_dense(char* data, intptr_t n, int itemsize) noexcept nogil:
     cdef int threads = threads_for(n * itemsize // 8, COST_ARITHMETIC)
-    cdef intptr_t chunk, c
-    if threads <= 1:
-        memset(data, 0, n * itemsize)
-        return
-    chunk = chunk_of(n, threads)
-    for c in prange((n + chunk - 1) // chunk, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        memset(data + c * chunk * itemsize, 0, min(chunk, n - c * chunk) * itemsize)
+    run_in_parts(zero_range, data, n * itemsize, chunk_of(n, threads) * itemsize, threads)
+
+
+cdef struct Copied:
+    const Operand* target
+    const Operand* source
+    const intptr_t* shape
+    int ndim
+    bint stream
+
+
+cdef void copy_part(const void* job, intptr_t start, intptr_t stop) noexcept nogil:
+    cdef const Copied* copied = <const Copied*>job
+    copy_range(copied.target, copied.source, copied.ndim, copied.shape, copied.stream, start, stop)
 
 
 cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil:
     cdef Operand operands[2]
     cdef intptr_t merged[MAX_DIMS]
-    cdef intptr_t total = 1, chunk, chunks, c
+    cdef intptr_t total = 1, large = STREAM_BYTES
     cdef int d, threads
-    cdef bint stream
-    cdef intptr_t large = STREAM_BYTES
+    cdef Copied copied
     for d in range(ndim):
         total *= shape[d]
     if total == 0:
@@ -270,12 +277,6 @@ cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape
     for d in range(ndim):
         if operands[0].strides[d] == 0:     # up to 8 MiB: the source does not push the target out of the caches
             large = 4 * STREAM_BYTES + 1
-    stream = total * cg_itemsize[target.dtype] >= large * max(threads, 1)
-    if threads <= 1:
-        copy_range(&operands[1], &operands[0], ndim, merged, stream, 0, total)
-        return
-    chunk = chunk_of(total, threads)
-    chunks = (total + chunk - 1) // chunk
-    for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        copy_range(&operands[1], &operands[0], ndim, merged, stream, c * chunk, min(total, (c + 1) * chunk))
+    copied.target, copied.source, copied.shape, copied.ndim = &operands[1], &operands[0], merged, ndim
+    copied.stream = total * cg_itemsize[target.dtype] >= large * max(threads, 1)
+    run_in_parts(copy_part, &copied, total, chunk_of(total, threads), threads)

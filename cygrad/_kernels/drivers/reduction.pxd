@@ -17,12 +17,13 @@ cdef extern from "kernels.h" nogil:
         signed char out_dtype[CG_DTYPES]
 
 # An input that has no memory: `make` fills a block with its elements from start to stop. `streams`: and writes other arrays past the
-# caches.
+# caches. `partials`: memory of so many bytes as `partial_bytes` of all elements.
 cdef struct Producer:
     void (*make)(const Producer* producer, intptr_t start, intptr_t stop, char* block) noexcept nogil
     intptr_t total
     int dtype, cost
     bint streams
+    char* partials
 
 cdef const cg_reduction* reduction(str name) except NULL
 
@@ -30,7 +31,8 @@ cdef const cg_reduction* reduction(str name) except NULL
 cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
                        int out_dtype) noexcept nogil
 # All elements of an input that is made block by block.
-cdef int reduce_produced(const cg_reduction* reduction, const Producer* producer, char* output) noexcept nogil
+cdef void reduce_produced(const cg_reduction* reduction, const Producer* producer, char* output) noexcept nogil
+cdef intptr_t partial_bytes(intptr_t total) noexcept nogil
 # All of a small dense array, without the driver.
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
 # Vectors reduce dense rows of so few elements together.

@@ -9,14 +9,13 @@ block it is finished there; partial results of more blocks are combined pairwise
 - across: neighbouring outputs lie dense: rows of memory are reduced into a row, some side by side where rows are short;
 - gathered: other layouts are copied to a dense row.
 """
-from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, CG_DTYPES, CG_LARGEST, CG_WIDENED, cast, cg_cast, cg_itemsize, cg_loops_of,
                                                   cg_number, cg_stream_end, pack)
 from cygrad._kernels.system.isa cimport choose_isa
-from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, job_part, run_in_parts, threads_for
 
 cdef enum:
     BLOCK_ROWS = 256    # rows of a block reduced across
@@ -25,6 +24,7 @@ cdef enum:
     NARROW = 32         # neighbouring outputs up to which they are a group, in short reductions
     TOGETHER = 8        # rows that are reduced across together, at most
     SIDE = 128          # accumulators of rows side by side, at most
+    FEW_ROWS = 1024     # whose partial results one thread combines
     ON_STACK = 64       # partial results that need no allocation
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
@@ -47,7 +47,6 @@ cdef extern from "drivers/tables.h" nogil:
         void (*scan[CG_DTYPES])(const char* x, intptr_t x_stride, char* y, intptr_t y_stride, intptr_t n) noexcept nogil
         intptr_t (*find[CG_DTYPES])(const char* x, intptr_t stride, intptr_t n, const char* value) noexcept nogil
     const cg_reduction* cg_find_reduction(int level, const char* name)
-    int cg_team_size()
 
 cdef int level = choose_isa()
 
@@ -285,17 +284,35 @@ cdef void combine_and_finish(const Plan* plan, intptr_t outer) noexcept nogil:
     finish(plan, partials, plan.output + outer * plan.width * plan.out_size, plan.width, <double>plan.inner.size)
 
 
+cdef void run_tasks(const void* job, intptr_t first, intptr_t last) noexcept nogil:
+    cdef const Plan* plan = <const Plan*>job
+    cdef intptr_t task
+    for task in range(first, last):
+        reduction_task(plan, task)
+    if plan.producer is not NULL and plan.producer.streams:
+        cg_stream_end()
+
+
+cdef void combine_rows(const void* job, intptr_t first, intptr_t last) noexcept nogil:
+    cdef intptr_t outer
+    for outer in range(first, last):
+        combine_and_finish(<const Plan*>job, outer)
+
+
 cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
                        int out_dtype) noexcept nogil:
     return reduce_elements(reduction, x, ndim, shape, reduced, output, out_dtype, NULL, 0)
 
 
-cdef int reduce_produced(const cg_reduction* reduction, const Producer* producer, char* output) noexcept nogil:
+cdef intptr_t partial_bytes(intptr_t total) noexcept nogil:
+    return (total + BLOCK - 1) // BLOCK * CG_LARGEST
+
+
+cdef void reduce_produced(const cg_reduction* reduction, const Producer* producer, char* output) noexcept nogil:
     cdef Operand x
     cdef char reduced = True
     x.data, x.padded, x.dtype, x.loop_dtype, x.strides[0] = NULL, False, producer.dtype, producer.dtype, cg_itemsize[producer.dtype]
-    return reduce_elements(reduction, &x, 1, &producer.total, &reduced, output, reduction.out_dtype[producer.dtype], producer,
-                           producer.cost)
+    reduce_elements(reduction, &x, 1, &producer.total, &reduced, output, reduction.out_dtype[producer.dtype], producer, producer.cost)
 
 
 cdef void choose_way(Plan* plan) noexcept nogil:
@@ -345,7 +362,7 @@ cdef int reduce_elements(const cg_reduction* reduction, Operand* x, int ndim, co
     cdef Plan plan
     cdef char stack[ON_STACK * CG_LARGEST]
     cdef int d, threads
-    cdef intptr_t tasks, task, outer, chunk, c
+    cdef intptr_t tasks
     plan.row, plan.dtype, plan.producer, plan.output = <const Row*>reduction, x.loop_dtype, producer, output
     plan.source.data, plan.source.dtype, plan.source.loop_dtype, plan.source.padded = x.data, x.dtype, x.loop_dtype, x.padded
     plan.acc_size, plan.out_size = cg_itemsize[reduction.acc_dtype[plan.dtype]], cg_itemsize[out_dtype]
@@ -364,7 +381,9 @@ cdef int reduce_elements(const cg_reduction* reduction, Operand* x, int ndim, co
         plan.source.strides[d] = plan.inner.strides[d]
     choose_way(&plan)
     plan.partials = stack
-    if plan.blocks > 1 and plan.outer.size * plan.blocks * plan.width > ON_STACK:
+    if producer is not NULL:
+        plan.partials = producer.partials
+    elif plan.blocks > 1 and plan.outer.size * plan.blocks * plan.width > ON_STACK:
         plan.partials = <char*>malloc(<size_t>(plan.outer.size * plan.blocks * plan.width * plan.acc_size))
         if plan.partials is NULL:
             return -1
@@ -372,24 +391,12 @@ cdef int reduce_elements(const cg_reduction* reduction, Operand* x, int ndim, co
     if producer is NULL and plan.order in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
         cost = max(cost, COST_TRANSCENDENTAL)
     threads = threads_for(plan.outer.size * plan.width * plan.group * plan.inner.size, cost) if tasks > 1 else 1
-    if threads <= 1:
-        for task in range(tasks):
-            reduction_task(&plan, task)
-        if producer is not NULL and producer.streams:
-            cg_stream_end()
-    else:
-        chunk = (tasks + threads - 1) // threads
-        for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
-            note_threads(cg_team_size())
-            for task in range(c * chunk, min(tasks, (c + 1) * chunk)):
-                reduction_task(&plan, task)
-            if producer is not NULL and producer.streams:
-                cg_stream_end()
+    run_in_parts(run_tasks, &plan, tasks, (tasks + threads - 1) // threads, threads)
     if plan.blocks > 1:
-        for outer in prange(plan.outer.size, schedule="static", num_threads=thread_limit(),
-                            use_threads_if=threads > 1 and plan.outer.size > 1024):
-            combine_and_finish(&plan, outer)
-    if plan.partials != stack:
+        if plan.outer.size <= FEW_ROWS:
+            threads = 1
+        run_in_parts(combine_rows, &plan, plan.outer.size, (plan.outer.size + threads - 1) // threads, threads)
+    if producer is NULL and plan.partials != stack:
         free(plan.partials)
     return 0
 
@@ -425,6 +432,16 @@ cdef void reduce_rows(const cg_reduction* reduction, int dtype, const char* x, c
     (<const Row*>reduction).finish[dtype](acc, output, count, <double>n)
 
 
+# Operands along one dim, line by line.
+cdef struct Lines:
+    const Row* row
+    const Operand* operands[3]
+    Dims dims[3]                # the other dims of each
+    intptr_t strides[3]         # along the line
+    intptr_t length
+    bint reverse
+
+
 cdef void lines(const Operand* x, int ndim, const intptr_t* shape, int dim, Dims* dims) noexcept nogil:
     """Collect the dims other than `dim`, unmerged, so that several operands agree on the order of lines."""
     cdef int d
@@ -437,32 +454,54 @@ cdef void lines(const Operand* x, int ndim, const intptr_t* shape, int dim, Dims
             dims.ndim += 1
 
 
+cdef void begin_lines(Lines* along, const cg_reduction* reduction, const Operand* x, const Operand* y, const Operand* z, int ndim,
+                      const intptr_t* shape, int dim) noexcept nogil:
+    cdef int k
+    along.row, along.length, along.reverse = <const Row*>reduction, shape[dim] if ndim else 1, False
+    along.operands[0], along.operands[1], along.operands[2] = x, y, z
+    for k in range(3):
+        lines(along.operands[k], ndim, shape, dim, &along.dims[k])
+        along.strides[k] = along.operands[k].strides[dim] if ndim else 0
+
+
+cdef void run_lines(job_part part, const Lines* along) noexcept nogil:
+    cdef intptr_t count = along.dims[0].size
+    cdef int threads = threads_for(count * along.length, COST_TRANSCENDENTAL)
+    run_in_parts(part, along, count, (count + threads - 1) // threads, threads)
+
+
+cdef inline char* line_of(const Lines* along, int k, intptr_t line) noexcept nogil:
+    """Return the first element of a line that is taken: its last one in reverse."""
+    return (along.operands[k].data + offset_at(&along.dims[k], line)
+            + (along.strides[k] * (along.length - 1) if along.reverse else 0))
+
+
+cdef void scan_lines(const void* job, intptr_t first, intptr_t last) noexcept nogil:
+    cdef const Lines* along = <const Lines*>job
+    cdef intptr_t sign = -1 if along.reverse else 1, line
+    for line in range(first, last):
+        along.row.scan[along.operands[0].dtype](line_of(along, 0, line), sign * along.strides[0], line_of(along, 1, line),
+                                                sign * along.strides[1], along.length)
+
+
+cdef void find_in_lines(const void* job, intptr_t first, intptr_t last) noexcept nogil:
+    cdef const Lines* along = <const Lines*>job
+    cdef intptr_t line
+    for line in range(first, last):
+        (<long long*>line_of(along, 2, line))[0] = along.row.find[along.operands[0].dtype](
+            line_of(along, 0, line), along.strides[0], along.length, line_of(along, 1, line))
+
+
 cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim,
                bint reverse) noexcept nogil:
-    cdef Dims from_lines, to_lines
-    cdef intptr_t n = shape[dim] if ndim else 1, line, x_stride, y_stride
-    cdef char* source
-    cdef char* target
-    lines(x, ndim, shape, dim, &from_lines)
-    lines(y, ndim, shape, dim, &to_lines)
-    x_stride = x.strides[dim] if ndim else 0
-    y_stride = y.strides[dim] if ndim else 0
-    for line in prange(from_lines.size, schedule="static", num_threads=thread_limit(),
-                       use_threads_if=threads_for(from_lines.size * n, 1) > 1 and from_lines.size > 1):
-        source = x.data + offset_at(&from_lines, line) + (x_stride * (n - 1) if reverse else 0)
-        target = y.data + offset_at(&to_lines, line) + (y_stride * (n - 1) if reverse else 0)
-        (<const Row*>reduction).scan[x.dtype](
-            source, -x_stride if reverse else x_stride, target, -y_stride if reverse else y_stride, n)
+    cdef Lines along
+    begin_lines(&along, reduction, x, y, y, ndim, shape, dim)
+    along.reverse = reverse
+    run_lines(scan_lines, &along)
 
 
 cdef void find_extrema(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
                        int dim) noexcept nogil:
-    cdef Dims x_lines, value_lines, index_lines
-    cdef intptr_t n = shape[dim] if ndim else 1, stride = x.strides[dim] if ndim else 0, line
-    lines(x, ndim, shape, dim, &x_lines)
-    lines(values, ndim, shape, dim, &value_lines)
-    lines(indices, ndim, shape, dim, &index_lines)
-    for line in prange(x_lines.size, schedule="static", num_threads=thread_limit(),
-                       use_threads_if=threads_for(x_lines.size * n, 1) > 1 and x_lines.size > 1):
-        (<long long*>(indices.data + offset_at(&index_lines, line)))[0] = (<const Row*>reduction).find[x.dtype](
-            x.data + offset_at(&x_lines, line), stride, n, values.data + offset_at(&value_lines, line))
+    cdef Lines along
+    begin_lines(&along, reduction, x, values, indices, ndim, shape, dim)
+    run_lines(find_in_lines, &along)

@@ -4,13 +4,12 @@
 It is looked for when the first matrix comes that is large enough, but real ones need it for some functions only (blocked.h). Without it,
 the plain loops take all sizes, more slowly.
 """
-from cython.parallel cimport prange
 from libc.string cimport strcmp
 
-from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, cg_team_size
+from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.journal cimport note_soon
-from cygrad._kernels.system.threads cimport COST_ARITHMETIC, note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport COST_ARITHMETIC, job_part, run_in_parts, threads_for
 
 import importlib
 
@@ -42,8 +41,7 @@ cdef extern from "matrices/loops.h" nogil:
     void (*look_up "cg_look_up_lapack")() noexcept nogil
     const char* const routine_names "cg_routine_names"[2][CG_ROUTINES]
     const matrix_kernel kernels "cg_matrix_kernels"[]
-    ctypedef void part_function "cg_part"(const void* job, intptr_t first, intptr_t last) noexcept nogil
-    ctypedef void share_function "cg_share"(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil
+    ctypedef void share_function "cg_share"(job_part part, const void* job, intptr_t panels, double work) noexcept nogil
     ctypedef struct Blocked "cg_blocked":
         double share
     const Blocked* const* const* levels "cg_blocked_levels"
@@ -62,14 +60,12 @@ cdef extern from "Python.h":
 SPELLINGS = (("scipy_{}_64_", True), ("{}_64_", True), ("{}64_", True), ("scipy_{}_", False), ("{}_", False))
 
 
-cdef void shared_out(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil:
-    cdef intptr_t threads = min(panels, threads_for(<intptr_t>(work / blocked_algorithms[0].share), COST_ARITHMETIC)), c
+cdef void shared_out(job_part part, const void* job, intptr_t panels, double work) noexcept nogil:
+    cdef intptr_t threads = min(panels, threads_for(<intptr_t>(work / blocked_algorithms[0].share), COST_ARITHMETIC))
     if threads <= 1 or cg_is_blas_awake():
         part(job, 0, panels)
         return
-    for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        part(job, panels * c // threads, panels * (c + 1) // threads)
+    run_in_parts(part, job, panels, (panels + threads - 1) // threads, <int>threads)
 
 
 share_panels = shared_out

@@ -1,18 +1,17 @@
 # cython: cdivision=True, initializedcheck=False
 """Runs block by block (see blocks.pxd for the contract)."""
-from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, cg_itemsize, cg_loop, cg_stream_end, cg_team_size,
-                                                  run_elementwise, stream_row)
+from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, cg_itemsize, cg_loop, cg_stream_end, run_elementwise,
+                                                  stream_row)
 from cygrad._kernels.drivers.reduction cimport Producer, reduce_produced, reduce_rows
 from cygrad._kernels.drivers.traversal cimport (IN_PLACE, PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
                                                 room)
 from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, begin_passes, next_pass, row_memory
 from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, describe_slot,
                                              is_laid, last_writer, output_of)
-from cygrad._kernels.system.threads cimport note_threads, thread_limit
+from cygrad._kernels.system.threads cimport run_in_parts
 
 cdef extern from "drivers/fetch.h" nogil:
     void fetch(const char* address, intptr_t nbytes) noexcept
@@ -66,8 +65,8 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
             continue
         if slot.data is not NULL:
             run.data[k] += (start // part.row if slot.reduced else start) * run.sizes[k]
-        if k == part.redirected:
-            run.data[k] = block
+        if k == part.redirected and block is not NULL:
+            run.targets[k], run.data[k] = run.data[k], block
         elif part.in_block[k]:
             run.targets[k] = run.data[k]
             run.data[k] = blocks + part.blocks[k] * block_bytes
@@ -238,26 +237,30 @@ cdef void run_one(const Program* program, const Step* step) noexcept nogil:
     run_elementwise(step.kernel, step.dtype, step.inputs + 1, operands, program.ndim, program.shape, step.params, program.cost, True)
 
 
+cdef struct PassRun:
+    const Pass* part
+    char* memory
+    intptr_t chunk
+
+
+cdef void run_pass_part(const void* job, intptr_t start, intptr_t stop) noexcept nogil:
+    cdef const PassRun* run = <const PassRun*>job
+    run_part(run.part, start, stop, NULL, run.memory + start // run.chunk * row_memory(run.part) if run.part.by_rows else NULL)
+    if run.part.stream:
+        cg_stream_end()
+
+
 cdef void run_pass(const Pass* part, char* memory) noexcept nogil:
     """`memory` of all threads, where a block is some rows; else NULL."""
-    cdef intptr_t total = part.program.total, block = part.length if part.by_rows else BLOCK_BYTES // part.itemsize, chunk, chunks, c
-    cdef intptr_t thread_bytes = row_memory(part) if part.by_rows else 0
+    cdef intptr_t total = part.program.total, block = part.length if part.by_rows else BLOCK_BYTES // part.itemsize
+    cdef int threads = max(part.threads, 1)
     cdef const Step* step = &part.program.steps[part.first]
+    cdef PassRun run
     if part.last - part.first == 1 and not part.by_rows and step.kernel is not NULL and not part.in_block[output_of(step)]:
         run_one(part.program, step)
         return
-    if part.threads <= 1:
-        run_part(part, 0, total, NULL, memory)
-        if part.stream:
-            cg_stream_end()
-        return
-    chunk = ((total + part.threads - 1) // part.threads + block - 1) // block * block
-    chunks = (total + chunk - 1) // chunk
-    for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        run_part(part, c * chunk, min(total, (c + 1) * chunk), NULL, memory + c * thread_bytes if part.by_rows else NULL)
-        if part.stream:
-            cg_stream_end()
+    run.part, run.memory, run.chunk = part, memory, ((total + threads - 1) // threads + block - 1) // block * block
+    run_in_parts(run_pass_part, &run, total, run.chunk, threads)
 
 
 cdef void run_blocks(const Program* program) noexcept nogil:
@@ -271,16 +274,16 @@ cdef void make_block(const Producer* producer, intptr_t start, intptr_t stop, ch
     run_part(<const Pass*>producer, start, stop, block, NULL)
 
 
-cdef int reduce_blocks(const Program* program) noexcept nogil:
+cdef void reduce_blocks(const Program* program, char* memory) noexcept nogil:
     cdef const Step* step = &program.steps[program.step_count - 1]
     cdef int slot = step.slots[0]
     cdef Pass part
     begin_passes(&part, program, program.step_count - 1, slot)
     part.producer.make, part.producer.total, part.producer.dtype = make_block, program.total, program.slots[slot].dtype
-    part.producer.cost, part.producer.streams = program.cost, part.stream
+    part.producer.cost, part.producer.partials = program.cost, memory
+    part.producer.streams = part.stream or program.slots[slot].data is not NULL
     while next_pass(&part):
         if last_writer(program, slot, part.first, part.last) == NONE:
             run_pass(&part, NULL)
-        elif reduce_produced(step.reduction, &part.producer, program.slots[output_of(step)].data):
-            return -1
-    return 0
+        else:
+            reduce_produced(step.reduction, &part.producer, program.slots[output_of(step)].data)

@@ -9,13 +9,13 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand
 from cygrad._kernels.drivers.reduction cimport Producer, cg_reduction
 from cygrad._kernels.drivers.sums cimport Sum, SumNumbers
 from cygrad._kernels.drivers.traversal cimport PADDING
-from cygrad._kernels.programs.steps cimport MAX_LAID, MAX_REPEATED, MAX_SLOTS, MAX_STEPS, Program
+from cygrad._kernels.programs.steps cimport MAX_BLOCKS, MAX_LAID, MAX_REPEATED, MAX_SLOTS, MAX_STEPS, Program
 
 cdef enum:
     BLOCK_BYTES = 1 << 13       # of a slot, where all of them fit the first-level cache
     SHORT_BLOCK_BYTES = 1 << 9  # arrays that come from memory are read side by side: prefetchers follow that; beside many blocks
     # Of blocks on the stack: a thread of musl has 128 KiB, of which a reduction takes 75 and this 37.
-    MEMORY = (MAX_STEPS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + 2 * PADDING)
+    MEMORY = (MAX_BLOCKS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + 2 * PADDING)
               + MAX_LAID * (2 * SHORT_BLOCK_BYTES + PADDING))
 
 # The data of a running step lie close together: blocks fill the first-level cache.

@@ -6,7 +6,7 @@ from cygrad._kernels.drivers.copying cimport Copy, Move, load_copy
 from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_itemsize
 from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
 from cygrad._kernels.programs.linked cimport Loop, put_number
-from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
+from cygrad._kernels.programs.running cimport Plan, plan_blocks, run_program
 from cygrad._kernels.programs.steps cimport (Extent, add_array, add_block, add_copy, add_map, add_operands, begin_program, copy_program,
                                              cut_back, dense_strides, extent_of)
 
@@ -106,5 +106,5 @@ cdef int run_group(void* arguments, char** data) noexcept nogil:
     copy_program(&program, &group.program)
     for k in range(group.count):
         program.slots[group.slots[k]].data = data[k]
-    plan_program(&plan, &program)       # of maps alone, which take no memory
+    plan_blocks(&plan, &program)        # of maps alone, which take no memory
     return run_program(&plan, NULL)

@@ -2,6 +2,8 @@
 
 The maps before a reduction run block by block, so nothing of a row's length is written. Operators one by one give the same bits.
 """
+from libc.stdint cimport intptr_t
+
 from cygrad._kernels.programs.steps cimport Program
 
 cdef enum:
@@ -9,5 +11,6 @@ cdef enum:
 
 # False: the program has steps that a pass has not.
 cdef bint cut_passes(const Program* program) noexcept nogil
-# `memory`: of PLACE for each slot. False: out of memory.
+cdef intptr_t bytes_of_passes(const Program* program) noexcept nogil
+# `memory`: of `bytes_of_passes`. False: out of memory.
 cdef bint run_passes(const Program* program, char* memory) noexcept nogil

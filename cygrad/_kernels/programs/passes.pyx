@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, Operand, cg_itemsize
-from cygrad._kernels.drivers.reduction cimport run_reduction
+from cygrad._kernels.drivers.reduction cimport partial_bytes, run_reduction
 from cygrad._kernels.programs.blocks cimport reduce_blocks
 from cygrad._kernels.programs.planning cimport find_rows, mark_needed
 from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, converts, last_writer,
@@ -78,7 +78,7 @@ cdef void begin_row(const Program* program, intptr_t length, intptr_t number, ch
             slot.data += number * length * itemsize
 
 
-cdef bint reduce_row(const Program* program, int reduction_step, Program* row) noexcept nogil:
+cdef bint reduce_row(const Program* program, int reduction_step, char* partials, Program* row) noexcept nogil:
     """Reduce the result of the maps before, block by block."""
     cdef Operand x
     cdef bint maps[MAX_STEPS]
@@ -93,11 +93,18 @@ cdef bint reduce_row(const Program* program, int reduction_step, Program* row) n
             row.steps[row.step_count] = program.steps[k]
             row.step_count += 1
     if row.step_count > 1:
-        return reduce_blocks(row) == 0
+        reduce_blocks(row, partials)
+        return True
     x.data, x.dtype, x.loop_dtype, x.padded = source.data, source.dtype, source.dtype, source.padded
     x.strides[0] = 0 if source.number else cg_itemsize[source.dtype]
     return run_reduction(step.reduction, &x, 1, row.shape, &is_reduced, row.slots[output_of(step)].data,
                          row.slots[output_of(step)].dtype) == 0
+
+
+cdef intptr_t bytes_of_passes(const Program* program) noexcept nogil:
+    cdef intptr_t row, count
+    find_rows(program, &row, &count)
+    return program.slot_count * PLACE + partial_bytes(row)
 
 
 cdef bint run_passes(const Program* program, char* memory) noexcept nogil:
@@ -113,7 +120,7 @@ cdef bint run_passes(const Program* program, char* memory) noexcept nogil:
         for k in range(program.step_count):
             step = &program.steps[k]
             if step.reduction is not NULL:
-                if not reduce_row(program, k, &row):
+                if not reduce_row(program, k, memory + program.slot_count * PLACE, &row):
                     return False
             elif program.slots[output_of(step)].reduced:
                 for j in range(step.inputs + 1):

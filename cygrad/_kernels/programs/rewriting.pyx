@@ -4,7 +4,7 @@ from libc.string cimport memmove
 
 from cygrad._kernels.drivers.elementwise cimport CG_PRODUCT
 from cygrad._kernels.drivers.sums cimport begin_sum, read_formula
-from cygrad._kernels.programs.steps cimport NONE, Slot, last_writer, output_of
+from cygrad._kernels.programs.steps cimport NONE, Slot, is_laid, last_writer, output_of
 
 
 cdef bint is_product(const Step* step) noexcept nogil:
@@ -56,6 +56,8 @@ cdef bint may_write(const Program* program, int first, int copy) noexcept nogil:
     if writer.kernel is NULL or writer.kernel.blocked[writer.dtype]:
         return False
     for k in range(first, program.step_count):
+        if program.steps[k].reduction is not NULL and program.steps[k].slots[0] == source and is_laid(&program.slots[target]):
+            return False
         for j in range(program.steps[k].inputs if k < copy else 0):
             if program.steps[k].slots[j] == target:
                 return False

@@ -1,26 +1,33 @@
 # cython: cdivision=True
 """Running (see running.pxd for the contract)."""
 cimport cygrad._kernels.programs.settings as settings
+from cygrad._kernels.drivers.reduction cimport partial_bytes
 from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks, run_pass
 from cygrad._kernels.programs.calls cimport cut_rows, row_memory
 from cygrad._kernels.programs.checking cimport Check, begin_check, compare, end_check
-from cygrad._kernels.programs.passes cimport PLACE, cut_passes, run_passes
+from cygrad._kernels.programs.passes cimport bytes_of_passes, cut_passes, run_passes
 from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of
 from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
+
+
+cdef void plan_blocks(Plan* plan, const Program* program) noexcept nogil:
+    plan.program, plan.way, plan.memory_bytes = program, BLOCKS, 0
+    if program.step_count and program.steps[program.step_count - 1].reduction is not NULL:
+        plan.way, plan.memory_bytes = REDUCED_BLOCKS, partial_bytes(program.total)
 
 
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:
     plan.program, plan.memory_bytes = program, 0
     if are_maps(program, program.step_count, NONE):
-        plan.way = BLOCKS
+        plan_blocks(plan, program)
     elif cut_rows(&plan.rows, program):
         plan.way, plan.memory_bytes = ROWS, max(plan.rows.threads, 1) * row_memory(&plan.rows)
     elif reduces_all_at_last(program):
-        plan.way = REDUCED_BLOCKS
+        plan_blocks(plan, program)
     elif cut_tiles(&plan.tiles, program):
         plan.way, plan.memory_bytes = TILES, plan.tiles.threads * program.slot_count * plan.tiles.slot_bytes
     elif cut_passes(program):
-        plan.way, plan.memory_bytes = PASSES, program.slot_count * PLACE
+        plan.way, plan.memory_bytes = PASSES, bytes_of_passes(program)
     else:
         return False
     return True
@@ -56,7 +63,7 @@ cdef int run_program(const Plan* plan, char* memory) noexcept nogil:
     if plan.way == BLOCKS:
         run_blocks(plan.program)
     elif plan.way == REDUCED_BLOCKS:
-        failed = reduce_blocks(plan.program)
+        reduce_blocks(plan.program, memory)
     elif plan.way == ROWS:
         run_pass(&plan.rows, memory)
     elif not (run_passes(plan.program, memory) if plan.way == PASSES else run_tiles(&plan.tiles, memory)):

@@ -14,8 +14,9 @@ from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS
 from cygrad._kernels.drivers.reduction cimport cg_reduction
 
 cdef enum:
-    MAX_STEPS = 32
-    MAX_SLOTS = 80
+    MAX_STEPS = 64
+    MAX_SLOTS = 160
+    MAX_BLOCKS = 40         # values that live at one time; a maker of more steps sees to it that no more do
     MAX_GEOMETRIES = 6
     MAX_LAID = 6            # arrays that are read or written by a traversal
     MAX_REPEATED = 12       # numbers, and arrays of which loops may not read the memory after the end: each may take a block
@@ -49,6 +50,7 @@ cdef struct Step:
 
 cdef struct Program:
     int ndim, cost, slot_count, step_count, geometry_count
+    int most_steps                  # MAX_BLOCKS, or more where few values live at one time
     int laid_count, repeated_count  # of slots that count for MAX_LAID and MAX_REPEATED
     intptr_t total                  # elements of an array
     intptr_t shape[MAX_DIMS]

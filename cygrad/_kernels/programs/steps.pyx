@@ -10,14 +10,14 @@ from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
 cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexcept nogil:
     cdef int d
     program.slot_count = program.step_count = program.geometry_count = program.laid_count = program.repeated_count = program.cost = 0
-    program.ndim, program.total = ndim, 1
+    program.ndim, program.total, program.most_steps = ndim, 1, MAX_BLOCKS
     for d in range(ndim):
         program.shape[d], program.is_reduced[d] = shape[d], False
         program.total *= shape[d]
 
 
 cdef bint has_room(const Program* program, int steps) noexcept nogil:
-    return program.step_count + steps <= MAX_STEPS and program.slot_count + steps <= MAX_SLOTS
+    return program.step_count + steps <= program.most_steps and program.slot_count + steps <= MAX_SLOTS
 
 
 cdef Extent extent_of(const Program* program) noexcept nogil:

@@ -1,14 +1,13 @@
 # cython: cdivision=True, initializedcheck=False
 """Maps and reductions, tile by tile (see tiles.pxd for the contract)."""
-from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, STREAM_BYTES, Operand, cg_itemsize, cg_loops_of, cg_stream_end,
-                                                  cg_team_size, run_elementwise_part)
+                                                  run_elementwise_part)
 from cygrad._kernels.drivers.packing cimport copy
 from cygrad._kernels.drivers.reduction cimport run_reduction
 from cygrad._kernels.programs.steps cimport Program, Slot, Step, dtype_of, output_of, strides_of
-from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport run_in_parts, threads_for
 
 cdef enum:
     TILE = 8192         # elements: a handful of slots fit the second-level cache
@@ -89,20 +88,27 @@ cdef void take_part(const Tiles* tiles, int slot, const intptr_t* tile_shape, co
         operand.data += index[d] * operand.strides[d]
 
 
+cdef struct TileRun:
+    const Tiles* tiles
+    char* memory
+    intptr_t chunk
+    bint* failed
+
+
+cdef void run_some(const void* job, intptr_t first, intptr_t last) noexcept nogil:
+    cdef const TileRun* run = <const TileRun*>job
+    cdef char* memory = run.memory + first // run.chunk * run.tiles.program.slot_count * run.tiles.slot_bytes
+    cdef intptr_t tile
+    for tile in range(first, last):
+        if not run_tile(run.tiles, tile, memory):
+            run.failed[0] = True
+    cg_stream_end()
+
+
 cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil:
-    cdef intptr_t chunk, tile, c, bytes = tiles.program.slot_count * tiles.slot_bytes
-    cdef int threads = tiles.threads, failed = 0
-    if threads <= 1:
-        for tile in range(tiles.count):
-            if not run_tile(tiles, tile, memory):
-                return False
-        cg_stream_end()
-        return True
-    chunk = (tiles.count + threads - 1) // threads
-    for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        for tile in range(c * chunk, min(tiles.count, (c + 1) * chunk)):
-            if not run_tile(tiles, tile, memory + c * bytes):
-                failed += 1
-        cg_stream_end()
-    return failed == 0
+    cdef TileRun run
+    cdef bint failed = False
+    run.tiles, run.memory, run.failed = tiles, memory, &failed
+    run.chunk = (tiles.count + tiles.threads - 1) // max(tiles.threads, 1)
+    run_in_parts(run_some, &run, tiles.count, run.chunk, tiles.threads)
+    return not failed

@@ -105,6 +105,29 @@ cdef extern from *:
     rest. */ static int cg_quota;
     static int cg_granted(void) { return __atomic_load_n(&cg_quota, __ATOMIC_ACQUIRE); }
     static void cg_set_granted(int n) { __atomic_store_n(&cg_quota, n, __ATOMIC_RELEASE); }
+    static void cg_note_team(void) {
+    #ifdef _OPENMP
+        int n = omp_get_num_threads();
+        if (n > cg_noted()) cg_note(n);
+    #endif
+    }
+    typedef void (*cg_job_part)(const void *job, intptr_t first, intptr_t last);
+    static void cg_run_part(cg_job_part part, const void *job, intptr_t count, intptr_t chunk, intptr_t number) {
+        intptr_t first = number * chunk;
+        cg_note_team();
+        part(job, first, count - first < chunk ? count : first + chunk);
+    }
+    static void cg_run_parts(cg_job_part part, const void *job, intptr_t count, intptr_t chunk, int threads, int uneven) {
+        intptr_t parts = (count + chunk - 1) / chunk, k;
+        (void)threads;
+        if (uneven) {
+    #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+            for (k = 0; k < parts; k++) cg_run_part(part, job, count, chunk, k);
+        } else {
+    #pragma omp parallel for schedule(static, 1) num_threads(threads)
+            for (k = 0; k < parts; k++) cg_run_part(part, job, count, chunk, k);
+        }
+    }
     static int cg_choice_noted;         /* noted by the first large operation */
     static int cg_is_choice_noted(void) { return __atomic_load_n(&cg_choice_noted, __ATOMIC_RELAXED); }
     static void cg_set_choice_noted(int noted) { __atomic_store_n(&cg_choice_noted, noted, __ATOMIC_RELAXED); }
@@ -117,6 +140,7 @@ cdef extern from *:
     void cg_prepare_parallel() noexcept nogil
     void cg_set_icv(int n) noexcept
     void cg_note(int n) noexcept nogil
+    void cg_run_parts(job_part part, const void* job, intptr_t count, intptr_t chunk, int threads, bint uneven) noexcept nogil
     int cg_noted() noexcept nogil
     int cg_granted() noexcept nogil
     void cg_set_granted(int n) noexcept
@@ -205,9 +229,11 @@ cdef int threads_for(intptr_t n, int cost) noexcept nogil:
     return 1 if n < grain[cost] else thread_limit()
 
 
-cdef void note_threads(int n) noexcept nogil:
-    if n > cg_noted():
-        cg_note(n)
+cdef void run_in_parts(job_part part, const void* job, intptr_t count, intptr_t chunk, int threads, bint uneven=False) noexcept nogil:
+    if threads <= 1 and count:
+        part(job, 0, count)
+    elif count:
+        cg_run_parts(part, job, count, chunk, thread_limit(), uneven)
 
 
 cdef void read_grants() noexcept with gil:

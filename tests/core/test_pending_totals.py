@@ -1,0 +1,237 @@
+"""A reduction of all elements of a pending result is pending, too: the last step of its program, with the bits that it has at once."""
+
+import random
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._testing import pending_results
+from cygrad.ops import REDUCTIONS
+from pending import SIZE, arrays, at_once, leaves, results_with_failing_allocations
+from samples import array_of, same_bits, threads
+
+pytestmark = pytest.mark.usefixtures("small_results_are_pending")
+
+FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]
+
+
+def sum_of_a_value_that_lives(a, b, c, d):
+    x = (a * b).tanh()
+    total = x.sum()
+    return total + (x * c + d).sum(), x
+
+
+def two_totals(a, b, c, d):
+    x, y = a * b + c, a.sin() * d
+    return x.sum(), y.sum(), x.mean()
+
+
+def totals_of_one_value(a, b, c, d):
+    x = a * b + c * d
+    return x.sum(), x.mean(), x.prod(), x
+
+
+def total_and_rows(a, b, c, d):
+    x = (a * b).exp()[:5000].view(50, 100) * c[:100]
+    y = a[:5000].view(50, 100) * b[:5000].view(50, 100)
+    return y.sum(), (y + 1).sum(1), y.mean(), x.sum()
+
+
+def total_that_is_read(a, b, c, d):
+    x = a * b
+    return (x / x.sum()).exp().sum(), (x - x.mean()).square().mean()
+
+
+def total_of_a_copy(a, b, c, d):
+    x = a * b
+    y = cg.cat([x, c * d])
+    return x.sum(), y.sum()
+
+
+def total_of_a_part_of_a_stack(a, b, c, d):
+    x = a + b
+    total = x.sum()
+    return cg.stack([x, c * d], 1), total       # x is computed at its place in the stack, and reduced there
+
+
+def comparisons(a, b, c, d):
+    x = (a * b).real
+    return (x > 0.3).all(), (x < 0.2).any(), (x > 0.3).sum(), x.sum()
+
+
+def strides(a, b, c, d):
+    x = a[:5000].view(50, 100) * b[:5000].view(100, 50).mT
+    return x.sum(), (x.mT * 2).sum(), x.view(-1).mean()
+
+
+PROGRAMS = [sum_of_a_value_that_lives, two_totals, totals_of_one_value, total_and_rows, total_that_is_read, total_of_a_copy,
+            total_of_a_part_of_a_stack, comparisons, strides]
+
+
+def everything(program, dtype, size=SIZE):
+    """Return the results, and the gradients of their sum."""
+    inputs = leaves(4, dtype, size)
+    results = program(*inputs)
+    recorded = [result for result in results if result.requires_grad]
+    gradients = cg.autograd.grad(recorded, inputs, [cg.ones_like(result) for result in recorded], allow_unused=True)
+    return [array_of(value) for value in [*results, *gradients] if value is not None]
+
+
+def same(results, expected):
+    return all(same_bits(x, y) for x, y in zip(results, expected, strict=True))
+
+
+@pytest.mark.cases("dtype", FLOATS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_the_same_bits_as_at_once(program, dtype):
+    with at_once():
+        expected = everything(program, dtype)
+    assert same(everything(program, dtype), expected) and pending_results() == 0
+
+
+@pytest.mark.cases("count", [1, 2, 3])
+@pytest.mark.cases("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_threads_and_streams(program, count):
+    size = (1 << 19) + 77
+    with threads(1), at_once():
+        expected = everything(program, "float64", size)
+    with threads(count):
+        assert same(everything(program, "float64", size), expected)
+
+
+@pytest.mark.cases("dtype", ["bool", "int32", "int64", "bfloat16", *FLOATS])
+@pytest.mark.cases("alive", [False, True])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_reduction(name, alive, dtype):
+    a, b = arrays(2)
+
+    def compute():
+        x = cg.tensor(a, requires_grad=True) * cg.tensor(b)
+        y = (x * 8 - 3).to(getattr(cg, dtype))
+        x = y if alive else None
+        try:
+            total = getattr(y, name)()
+        except (RuntimeError, TypeError) as error:
+            return str(error)
+        del y
+        return [array_of(total), *([array_of(x)] if alive else [])]
+
+    with at_once():
+        expected = compute()
+    results = compute()
+    assert results == expected if isinstance(expected, str) else same(results, expected)
+
+
+def test_a_total_is_pending_until_it_is_read():
+    a, b = leaves(2)
+    x = a * b
+    total = x.sum()
+    assert pending_results() == 2
+    del x
+    assert pending_results() == 1
+    y = a * b               # joins the program
+    assert pending_results() == 2
+    assert total.item() == (a.detach() * b.detach()).sum().item()
+    assert pending_results() == 0 and same_bits(array_of(y), array_of(a) * array_of(b))
+
+
+def test_a_backward_computes_it_with_the_gradients():
+    a, b = leaves(2)
+    total = ((a * b).tanh() * a).sum()
+    assert pending_results() == 2           # tanh is saved
+    gradients = cg.autograd.grad(total, [a, b])
+    assert pending_results() == 0
+    x = cg.tensor(np.tanh(array_of(a) * array_of(b)) * array_of(a))
+    np.testing.assert_allclose(array_of(total), array_of(x.sum()))
+    assert len(gradients) == 2
+
+
+def test_a_total_that_dies_is_not_computed():
+    a, b = leaves(2)
+    x = a * b
+    x.sum()
+    assert pending_results() == 1
+    x.mean()
+    assert pending_results() == 1 and same_bits(array_of(x), array_of(a) * array_of(b))
+
+
+@pytest.mark.parametrize("read", [
+    lambda total: total.item(), float, bool, lambda total: total.numpy(), lambda total: (total * 2).item(), repr,
+    lambda total: total.tolist(), lambda total: total.clone().item(), lambda total: cg.stack([total, total]).tolist(),
+    lambda total: total.reshape(1).data_ptr(),
+    lambda total: total.add_(1).item(), lambda total: cg.equal(total, total), lambda total: total.view(cg.int64).item(),
+    lambda total: cg.full((3,), 2.0).mul(total).tolist(),
+])
+def test_reads(read):
+    a, b = leaves(2)
+    a, b = a.detach(), b.detach()
+
+    def compute():
+        with cg.enable_grad():
+            total = (a.requires_grad_() * b).sum().detach()
+        return read(total)
+
+    with at_once():
+        expected = compute()
+    results = compute()
+    assert pending_results() == 0
+    assert results == expected or isinstance(expected, int)     # an address
+
+
+@pytest.mark.parametrize("change", ["x.detach().add_(1)", "a.detach().zero_()", "total.detach().zero_()"])
+def test_changes_after_a_total(change):
+    a, b = leaves(2)
+    x = a * b
+    total = x.sum()
+    expected = (array_of(a) * array_of(b)).copy()
+    exec(change)
+    if "total" in change:
+        assert total.item() == 0
+    else:
+        assert same_bits(array_of(total), array_of(cg.tensor(expected).sum()))
+    assert same_bits(array_of(x), expected + 1 if "x." in change else expected)
+
+
+def test_allocations_that_fail():
+    def program(a, b, c, d):
+        return (*two_totals(a, b, c, d), *total_that_is_read(a, b, c, d))
+
+    with at_once():
+        expected = everything(program, "float64")
+    attempts = [*results_with_failing_allocations(lambda: everything(program, "float64"))]
+    assert len(attempts) > 20 and same(attempts[-1], expected) and pending_results() == 0
+
+
+def test_profiled_totals_are_computed_at_once():
+    a, b = leaves(2)
+    x = a * b
+    with cg.autograd.profiler.profile():
+        total = x.sum()
+        assert pending_results() == 0
+    assert same_bits(array_of(total), array_of((a.detach() * b.detach()).sum()))
+
+
+OPERATIONS = [lambda x, y: x * y, lambda x, y: x + y * 0.5, lambda x, y: x.tanh(), lambda x, y: cg.where(x > y, x, 0.5 * y),
+              lambda x, y: x.float().double() * y, lambda x, y: x.sin() - y]
+
+
+@pytest.mark.cases("seed", range(40))
+def test_long_programs_with_many_values_that_live(seed):
+    """Up to the most steps and arrays: values of the forward part are read late in the backward."""
+    def run():
+        stream = random.Random(seed)
+        a, b = leaves(2)
+        values = [a, b]
+        for _ in range(stream.choice([10, 20, 40, 80])):
+            x, y = stream.choice(values[-stream.choice([2, 6, 30]):]), stream.choice(values)
+            values.append(stream.choice(OPERATIONS)(x, y))
+        totals = [value.mean() for value in stream.sample(values, 2)]
+        last = values[-1] * a
+        del values
+        total = totals[0] * totals[1] + last.sum()
+        return [array_of(value) for value in (total, *cg.autograd.grad(total, [a, b], materialize_grads=True))]
+
+    with at_once():
+        expected = run()
+    assert same(run(), expected)

@@ -144,3 +144,20 @@ def test_long_chains_are_groups_side_by_side():
 
     text = cg.compile(chain).explain(cg.rand(SIZE, dtype=cg.float64))
     assert "60 of them in 2 groups" in text
+
+
+@pytest.mark.usefixtures("usual_sizes")
+def test_numbers_of_a_total_come_after_the_gradients():
+    """So the gradients of a large array join the program of the total."""
+    def value_and_gradient(x):
+        loss = -(x.sin() * x).sum() / 7 + 1
+        return loss.detach(), *cg.autograd.grad(loss, x)
+
+    x = cg.rand(1 << 18, dtype=cg.float64).requires_grad_()
+    compiled = cg.compile(value_and_gradient)
+    compiled(x)
+    with cg.autograd.profiler.profile() as profile:
+        results = compiled(x)
+    names = [event.name.removeprefix("aten::") for event in profile.function_events]
+    assert names.index("sum") < names.index("sin_dx") < names.index("div")
+    assert [*map(cg.equal, compiled(x), value_and_gradient(x))] == [True] * 2 == [*map(cg.equal, results, compiled(x))]

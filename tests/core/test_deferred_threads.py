@@ -123,7 +123,7 @@ def test_threads_that_exchange_pending_results():
 
 @pytest.mark.parametrize("compute", [
     lambda a: (a * 2).exp().sum().item(),
-    lambda a: (a * 2).exp().sum() * 2,
+    lambda a: (a * 2).exp().sum().reshape(1) * 2,
     lambda a: ((a * 2).exp() + a)[1:] * 2,
     lambda a: [a := a.sin() * 0.5 for _ in range(40)],
 ], ids=["read as a number", "read by a small operator", "read", "too many steps"])

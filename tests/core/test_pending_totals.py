@@ -55,6 +55,17 @@ def total_of_a_part_of_a_stack(a, b, c, d):
     return cg.stack([x, c * d], 1), total       # x is computed at its place in the stack, and reduced there
 
 
+def numbers_of_totals(a, b, c, d):
+    x = a * b
+    n = cg.tensor(len(a), dtype=a.dtype)
+    return -x.sum() / len(a), (x.sum() / n + 1).exp(), 0.5 * (x * c).sum() + d[0], (x + d).mean() * (a - c).mean(), x.sum().square() / 3
+
+
+def number_of_a_number(a, b, c, d):
+    x = (a * b).sum() / 7
+    return x, (c + d).sum() * 2 + x.sin() * x.detach()
+
+
 def comparisons(a, b, c, d):
     x = (a * b).real
     return (x > 0.3).all(), (x < 0.2).any(), (x > 0.3).sum(), x.sum()
@@ -66,7 +77,8 @@ def strides(a, b, c, d):
 
 
 PROGRAMS = [sum_of_a_value_that_lives, two_totals, totals_of_one_value, total_and_rows, total_that_is_read, total_of_a_copy,
-            total_of_a_part_of_a_stack, comparisons, strides]
+            total_of_a_part_of_a_stack, numbers_of_totals, number_of_a_number,
+            comparisons, strides]
 
 
 def everything(program, dtype, size=SIZE):
@@ -145,6 +157,33 @@ def test_a_backward_computes_it_with_the_gradients():
     x = cg.tensor(np.tanh(array_of(a) * array_of(b)) * array_of(a))
     np.testing.assert_allclose(array_of(total), array_of(x.sum()))
     assert len(gradients) == 2
+
+
+def test_numbers_are_pending_with_their_total():
+    a, b = leaves(2)
+    expected = (a.detach() * b.detach()).sum().item()
+    x = (a * b).sum()
+    y = x / 8
+    assert pending_results() == 2
+    z = -y + 1
+    assert pending_results() == 4 - 1       # the negative one has died
+    del x, y
+    assert pending_results() == 1
+    assert z.item() == -(expected / 8) + 1 and pending_results() == 0
+    x = (a * b).sum()
+    y = x * 2
+    del x, y
+    assert pending_results() == 0
+
+
+def test_a_loss_in_a_few_operators_is_one_program_with_its_backward():
+    a, b = leaves(2)
+    loss = 0.5 * ((a - b) ** 2).sum() / len(a) + 1
+    pending = pending_results()
+    (gradient,) = cg.autograd.grad(loss, a)
+    assert pending > 0 and pending_results() == 0
+    np.testing.assert_allclose(array_of(gradient), (array_of(a) - array_of(b)) / SIZE)
+    np.testing.assert_allclose(loss.item(), 0.5 * ((array_of(a) - array_of(b)) ** 2).mean() + 1)
 
 
 def test_a_total_that_dies_is_not_computed():

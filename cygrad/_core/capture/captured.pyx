@@ -5,7 +5,7 @@ from libc.limits cimport INT_MAX
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from cygrad._core.capture.grouping cimport StepGroup, group_steps
+from cygrad._core.capture.grouping cimport StepGroup, group_steps, put_off_numbers
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
 from cygrad._core.capture.shortening cimport shorten
 from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
@@ -152,6 +152,8 @@ cdef class Captured:
         cdef list bases, first, last, used
         if notes.failed:
             raise Uncapturable("there was no memory to note it")
+        put_off_numbers(notes, 0, self.forward_part.end)
+        put_off_numbers(notes, self.backward_part.first, notes.count)
         self.find_shared()
         untouched = set(range(notes.forgotten_slots))
         if before is not None:

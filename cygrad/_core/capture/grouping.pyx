@@ -67,6 +67,43 @@ cdef bint touches(const Note* note, int slot) noexcept:
     return False
 
 
+cdef bint reads_total(const Note* note, set totals) noexcept:
+    cdef int j
+    for j in range(note.count):
+        if note.places[j].slot in totals:
+            return True
+    return False
+
+
+cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -1:
+    cdef Note waiting[MOST_PASSED]
+    cdef Note note
+    cdef set totals = set()
+    cdef Py_ssize_t k, place = first
+    cdef int count = 0, j
+    cdef bint conflicts
+    for k in range(first, end):
+        note = notes.notes[k]
+        conflicts = False
+        for j in range(count):
+            conflicts = conflicts or conflict(&note, &waiting[j])
+        if note.kind == LAUNCH and note.again is NULL and count < MOST_PASSED and (conflicts or reads_total(&note, totals)):
+            waiting[count] = note
+            count += 1
+            continue
+        if note.kind != LAUNCH or conflicts or count == MOST_PASSED:
+            for j in range(count):
+                notes.notes[place + j] = waiting[j]
+            place, count = place + count, 0
+        notes.notes[place] = note
+        place += 1
+        if note.again is not NULL and not note.makes:
+            totals.add(note.places[note.count - 1].slot)
+    for j in range(count):
+        notes.notes[place + j] = waiting[j]
+    return 0
+
+
 cdef bint is_one_array(const Program* program, const char* data) noexcept:
     cdef int k, slots = 0
     for k in range(program.slot_count):

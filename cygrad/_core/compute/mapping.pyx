@@ -8,7 +8,7 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empt
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
                                              same_shape, tensor_of_operand)
-from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map
+from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map, defer_number
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
 from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
@@ -184,20 +184,25 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef int loop_out_dtype = out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype]
     cdef DeferredMap deferred
     cdef TensorImpl result
+    cdef bint pending, large
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
             values[0].tensor is not NULL
             and (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, map.shape)
-    if (waits or target is None and any_pending(count, values)) and are_large(ndim, map.shape) and not profiling_threads:
+    pending = any_pending(count, values)
+    large = are_large(ndim, map.shape)
+    if (waits and large or target is None and pending and (large or not ndim)) and not profiling_threads:
         deferred.kernel, deferred.params, deferred.cost, deferred.masks = kernel, params, cost, masks
         deferred.dtype, deferred.number_dtype, deferred.out_dtype = loop_dtype, cg_loops_of[dtype], out_dtype
         deferred.loop_out_dtype = loop_out_dtype
-        result = defer_map(&deferred, count, values, ndim, map.shape)
+        result = defer_number(&deferred, count, values) if pending and not ndim else None
+        if result is None and large:
+            result = defer_map(&deferred, count, values, ndim, map.shape)
         if result is not None:
             return result
-    if any_pending(count, values):
+    if pending:
         compute_operands(count, values)
         ndim = broadcast(count, values, map.shape)      # other threads may have changed them
     map.kernel, map.dtype, map.count, map.ndim, map.cost = kernel, loop_dtype, count + 1, ndim, cost

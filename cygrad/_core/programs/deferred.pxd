@@ -41,6 +41,8 @@ cdef bint may_be_pending(int count, const Value* values) noexcept
 cdef void compute_operands(int count, const Value* values) noexcept
 # The result of an operator whose operands broadcast to a shape, computed later; None where it has to be computed now. May release the GIL.
 cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape)
+# The same of numbers, of which one is computed from a total of this thread's program; None where it has to be computed now.
+cdef TensorImpl defer_number(const DeferredMap* map, int count, const Value* values)
 # The same of a copy in another dtype; None also of a small one.
 cdef TensorImpl defer_copy(TensorImpl x, int dtype)
 # Copy as `copy_into` does; a pending source may be copied, or computed there, by its program. `apart`: the target shares no element with

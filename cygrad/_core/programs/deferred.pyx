@@ -4,12 +4,12 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcmp, memcpy
 
-from cygrad._core.graph.tensor cimport CONTIGUOUS
+from cygrad._core.graph.tensor cimport CONTIGUOUS, empty, new_address
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.operands.operands cimport broadcast, copy_into, describe_number, describe_operand, empty_for
-from cygrad._core.programs.pending cimport Pending, own_program, run_or_wait
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand
-from cygrad._kernels.programs.steps cimport NONE, add_block, add_copy, add_map, add_operands, add_output, dtype_of
+from cygrad._core.programs.pending cimport MAX_ARRAYS, Pending, own_program, run_or_wait
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize
+from cygrad._kernels.programs.steps cimport NONE, add_array, add_block, add_copy, add_map, add_operands, add_output, dtype_of
 
 
 cdef bint may_be_pending(int count, const Value* values) noexcept:
@@ -114,6 +114,41 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
         add_copy(&pending.program, block, slot)
         pending.owners[block] = NULL
     pending.program.cost = max(pending.program.cost, map.cost)
+    pending.add_result(result, slot)
+    return result
+
+
+cdef bint are_numbers(const DeferredMap* map, int count, const Value* values, Pending pending) noexcept:
+    """Return True if a loop takes 0-d operands as they lie, and those that are pending are numbers of the program, not elements."""
+    cdef TensorImpl tensor
+    cdef Storage storage
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        storage = tensor.storage
+        if tensor.dtype_nr != map.dtype or storage.program is not NULL and (
+                storage.program is not <PyObject*>pending or storage.nbytes != <size_t>cg_itemsize[map.dtype]):
+            return False
+    return (map.kernel.loops[map.dtype] is not NULL and not map.masks and map.number_dtype == map.dtype
+            and map.out_dtype == map.loop_out_dtype and may_be_pending(count, values))
+
+
+cdef TensorImpl defer_number(const DeferredMap* map, int count, const Value* values):
+    cdef Pending pending = own_program()
+    cdef TensorImpl result = empty(map.out_dtype, 0, NULL)
+    cdef const void* params = NULL
+    cdef int slots[MAX_OPERANDS]
+    cdef int slot
+    if (pending is None or pending.total_slot == NONE or not are_numbers(map, count, values, pending)
+            or pending.arrays + count >= MAX_ARRAYS or not take_operands(pending, map, count, values, slots)):
+        return None
+    slot = add_array(&pending.program, new_address(result), map.out_dtype)
+    pending.program.slots[slot].reduced = True
+    if map.params is not NULL:
+        params = memcpy(pending.parameters[slot], map.params, sizeof(pending.parameters[0]))
+    add_map(&pending.program, map.kernel, map.dtype, 0, params, count, slots, slot)
     pending.add_result(result, slot)
     return result
 

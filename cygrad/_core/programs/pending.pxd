@@ -19,6 +19,9 @@ from cygrad._kernels.programs.steps cimport MAX_REPEATED, MAX_SLOTS, Program
 cdef extern from "Python.h":
     ctypedef void* PyThread_type_lock
 
+cdef enum:
+    MAX_ARRAYS = 32         # that are read and written side by side, and so values that live at one time: fewer than MAX_BLOCKS
+
 cdef class Pending:
     cdef Program program
     cdef unsigned long thread           # of Python, whose operators it has

@@ -12,7 +12,8 @@ from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.programs.planning cimport mark_needed
 from cygrad._kernels.programs.rewriting cimport write_in_place_of_copies
 from cygrad._kernels.programs.running cimport plan_blocks, run_program
-from cygrad._kernels.programs.steps cimport DENSE, MAX_STEPS, NONE, Slot, Step, begin_program, copy_program, has_room, output_of
+from cygrad._kernels.programs.steps cimport (DENSE, MAX_STEPS, NONE, Slot, Step, begin_program, copy_program, has_room, output_of,
+                                             reduction_of)
 
 import os
 
@@ -22,9 +23,6 @@ cdef extern from "Python.h":
     void PyThread_free_lock(PyThread_type_lock lock) noexcept nogil
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait) noexcept nogil
     void PyThread_release_lock(PyThread_type_lock lock) noexcept nogil
-
-cdef enum:
-    MAX_ARRAYS = 32     # that are read and written side by side, and so values that live at one time: fewer than MAX_BLOCKS
 
 cdef PyObject* first_pending = NULL         # of all programs that have pending results
 
@@ -92,11 +90,10 @@ cdef class Pending:
         self.count += 1
 
     cdef void find_needed(self, int left) noexcept:
-        """Copy the program without the steps whose results are dead, or that only one result needs. A reduction comes last."""
+        """Copy the program without the steps whose results are dead, or that only one result needs. At last come the total and numbers."""
         cdef bint needed[MAX_SLOTS]
         cdef bint marked[MAX_STEPS]
-        cdef const Step* step
-        cdef const Step* total = NULL
+        cdef bint single
         cdef int k
         copy_program(&self.needed, &self.program)
         memcpy(needed, self.is_pending, sizeof(needed))
@@ -104,18 +101,12 @@ cdef class Pending:
             needed[left] = False
         mark_needed(&self.program, self.program.step_count, NULL, needed, marked)
         self.needed.step_count = 0
-        for k in range(self.program.step_count):
-            step = &self.program.steps[k]
-            if marked[k] and step.reduction is not NULL:
-                total = step
-            elif marked[k]:
-                self.needed.steps[self.needed.step_count] = step[0]
-                self.needed.step_count += 1
-        if total is not NULL:
-            self.needed.steps[self.needed.step_count] = total[0]
-            self.needed.step_count += 1
-            self.needed.slots[output_of(total)].reduced = True
-            memset(self.needed.is_reduced, True, self.program.ndim)
+        for single in range(2):
+            for k in range(self.program.step_count):
+                if marked[k] and self.program.slots[output_of(&self.program.steps[k])].reduced == single:
+                    self.needed.steps[self.needed.step_count] = self.program.steps[k]
+                    self.needed.step_count += 1
+        memset(self.needed.is_reduced, reduction_of(&self.needed) != NONE, self.program.ndim)
         write_in_place_of_copies(&self.needed)
 
     cdef void finish_run(self) noexcept:
@@ -289,8 +280,6 @@ cdef void forget(Storage storage) noexcept:
         if pending.is_pending[k] and pending.owners[k] is <PyObject*>storage:
             pending.owners[k], pending.is_pending[k] = NULL, False
             pending.program.slots[k].data = NULL
-            if k == pending.total_slot:
-                pending.total_slot = NONE
             parts += 1
     if pending.count == parts:
         pending.clear()

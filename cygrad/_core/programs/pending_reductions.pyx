@@ -9,10 +9,11 @@ from cygrad._core.programs.deferred cimport may_be_pending
 from cygrad._core.programs.pending cimport Pending, own_program, run, run_needed
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.reduction cimport partial_bytes
+from cygrad._kernels.programs.blocks cimport PLACE
 from cygrad._kernels.programs.rewriting cimport is_product
 from cygrad._kernels.programs.running cimport plan_program
-from cygrad._kernels.programs.steps cimport (NONE, Program, Slot, Step, add_array, add_reduction, describe_slot, has_room,
-                                             last_writer, reduce_operands)
+from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Program, Slot, Step, add_array, add_reduction, describe_slot,
+                                             has_room, last_writer, reduce_operands, reduction_of)
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
@@ -58,14 +59,15 @@ cdef bint reduces(Pending pending, int slot) noexcept:
 
 cdef bint add_total(Pending pending, const cg_reduction* reduction, TensorImpl x, TensorImpl result) except -1:
     """Add the reduction of all elements of a pending result to its program. False where that may not be."""
-    cdef Storage partials = new_storage(partial_bytes(pending.program.total))
+    cdef Storage partials = new_storage(partial_bytes(pending.program.total) + MAX_STEPS * PLACE)
     cdef Value value
     value.tensor = <PyObject*>result
-    if (x.storage.program is not <PyObject*>pending or pending is not own_program() or pending.total_slot != NONE
+    if (x.storage.program is not <PyObject*>pending or pending is not own_program()
             or not has_room(&pending.program, 1) or not may_be_pending(1, &value) or result.storage.marks
             or result.storage.nbytes != <size_t>cg_itemsize[result.dtype_nr] or result.dtype_nr != reduction.out_dtype[x.dtype_nr]):
         return False
     pending.partials, pending.total_slot = partials, add_array(&pending.program, new_address(result), result.dtype_nr)
+    pending.program.slots[pending.total_slot].reduced = True
     add_reduction(&pending.program, reduction, x.dtype_nr, pending.slot_of(x), pending.total_slot)
     pending.add_result(result, pending.total_slot)
     return True
@@ -84,7 +86,8 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     if (cg_loops_of[x.dtype_nr] != x.dtype_nr or pending.running or slot in (NONE, pending.reduced_slot) or pending.program.total != x.count
             or not (pending.is_whole(x) or is_single)):
         return False
-    if pending.total_slot != NONE:          # a program reduces once
+    pending.find_needed(NONE)
+    if reduction_of(&pending.needed) != NONE:          # a program has one total
         if reduces(pending, slot):
             return False
         run_needed(pending, slot, True)

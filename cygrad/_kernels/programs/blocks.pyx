@@ -5,12 +5,12 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, cg_itemsize, cg_loop, cg_stream_end, run_elementwise,
                                                   stream_row)
-from cygrad._kernels.drivers.reduction cimport Producer, reduce_produced, reduce_rows
+from cygrad._kernels.drivers.reduction cimport Producer, partial_bytes, reduce_produced, reduce_rows
 from cygrad._kernels.drivers.traversal cimport (IN_PLACE, PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
                                                 room)
 from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, begin_passes, next_pass, row_memory
 from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, describe_slot,
-                                             is_laid, last_writer, output_of)
+                                             is_laid, last_writer, output_of, reduction_of)
 from cygrad._kernels.system.threads cimport run_in_parts
 
 cdef extern from "drivers/fetch.h" nogil:
@@ -274,11 +274,35 @@ cdef void make_block(const Producer* producer, intptr_t start, intptr_t stop, ch
     run_part(<const Pass*>producer, start, stop, block, NULL)
 
 
+cdef void run_on_numbers(const Program* program, int first, char** data) noexcept nogil:
+    """Run the steps from a first one on, which are maps of single numbers. `data`: the memory of each slot."""
+    cdef const Step* step
+    cdef char* pointers[MAX_OPERANDS]
+    cdef intptr_t strides[MAX_OPERANDS]
+    cdef int j, k
+    for k in range(first, program.step_count):
+        step = &program.steps[k]
+        for j in range(step.inputs + 1):
+            pointers[j], strides[j] = data[step.slots[j]], cg_itemsize[program.slots[step.slots[j]].dtype]
+        step.kernel.loops[step.dtype](pointers, strides, 1, step.params)
+
+
+cdef intptr_t bytes_of_reduction(const Program* program) noexcept nogil:
+    return partial_bytes(program.total) + (program.step_count - reduction_of(program)) * PLACE
+
+
 cdef void reduce_blocks(const Program* program, char* memory) noexcept nogil:
-    cdef const Step* step = &program.steps[program.step_count - 1]
-    cdef int slot = step.slots[0]
+    cdef int number = reduction_of(program)
+    cdef const Step* step = &program.steps[number]
+    cdef int slot = step.slots[0], k
+    cdef char* data[MAX_SLOTS]
     cdef Pass part
-    begin_passes(&part, program, program.step_count - 1, slot)
+    for k in range(program.slot_count):
+        data[k] = program.slots[k].data
+    for k in range(number, program.step_count):
+        if data[output_of(&program.steps[k])] is NULL:
+            data[output_of(&program.steps[k])] = memory + partial_bytes(program.total) + (k - number) * PLACE
+    begin_passes(&part, program, number, slot)
     part.producer.make, part.producer.total, part.producer.dtype = make_block, program.total, program.slots[slot].dtype
     part.producer.cost, part.producer.partials = program.cost, memory
     part.producer.streams = part.stream or program.slots[slot].data is not NULL
@@ -286,4 +310,5 @@ cdef void reduce_blocks(const Program* program, char* memory) noexcept nogil:
         if last_writer(program, slot, part.first, part.last) == NONE:
             run_pass(&part, NULL)
         else:
-            reduce_produced(step.reduction, &part.producer, program.slots[output_of(step)].data)
+            reduce_produced(step.reduction, &part.producer, data[output_of(step)])
+    run_on_numbers(program, number + 1, data)

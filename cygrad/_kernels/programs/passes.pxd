@@ -6,9 +6,6 @@ from libc.stdint cimport intptr_t
 
 from cygrad._kernels.programs.steps cimport Program
 
-cdef enum:
-    PLACE = 128         # bytes of a reduced slot: loops may run over the end
-
 # False: the program has steps that a pass has not.
 cdef bint cut_passes(const Program* program) noexcept nogil
 cdef intptr_t bytes_of_passes(const Program* program) noexcept nogil

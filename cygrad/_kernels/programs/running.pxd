@@ -7,7 +7,7 @@ from cygrad._kernels.programs.tiles cimport Tiles
 
 cdef enum Way:
     BLOCKS          # of maps alone, over any geometries
-    REDUCED_BLOCKS  # the last step, and no other, reduces, and all elements of a dense array
+    REDUCED_BLOCKS  # the last step, but maps of single numbers, reduces all elements of a dense array; no other reduces
     ROWS            # blocks of some rows
     TILES           # of any dims, where each step is a call of a driver
     PASSES          # over rows that are longer than tiles
@@ -19,7 +19,7 @@ cdef struct Plan:
     Pass rows
     Tiles tiles
 
-# Choose the way of a program of maps, and at last a reduction of all elements, or none.
+# Choose the way of a program of maps, and at last a reduction of all elements and maps of single numbers, or none.
 cdef void plan_blocks(Plan* plan, const Program* program) noexcept nogil
 # Choose the way of any program; False: its reductions are too large for all of them.
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil

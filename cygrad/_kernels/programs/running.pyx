@@ -1,19 +1,18 @@
 # cython: cdivision=True
 """Running (see running.pxd for the contract)."""
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._kernels.drivers.reduction cimport partial_bytes
-from cygrad._kernels.programs.blocks cimport reduce_blocks, run_blocks, run_pass
+from cygrad._kernels.programs.blocks cimport bytes_of_reduction, reduce_blocks, run_blocks, run_pass
 from cygrad._kernels.programs.calls cimport cut_rows, row_memory
 from cygrad._kernels.programs.checking cimport Check, begin_check, compare, end_check
 from cygrad._kernels.programs.passes cimport bytes_of_passes, cut_passes, run_passes
-from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of
+from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of, reduction_of
 from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
 
 
 cdef void plan_blocks(Plan* plan, const Program* program) noexcept nogil:
     plan.program, plan.way, plan.memory_bytes = program, BLOCKS, 0
-    if program.step_count and program.steps[program.step_count - 1].reduction is not NULL:
-        plan.way, plan.memory_bytes = REDUCED_BLOCKS, partial_bytes(program.total)
+    if reduction_of(program) != NONE:
+        plan.way, plan.memory_bytes = REDUCED_BLOCKS, bytes_of_reduction(program)
 
 
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:

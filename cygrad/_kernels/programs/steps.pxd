@@ -90,6 +90,8 @@ cdef void add_map(Program* program, const cg_kernel* kernel, int dtype, int mask
 cdef void add_reduction(Program* program, const cg_reduction* reduction, int dtype, int slot, int output) noexcept nogil
 # A step that copies a slot into another one.
 cdef void add_copy(Program* program, int source, int target) noexcept nogil
+# The first step that reduces; NONE if there is none.
+cdef int reduction_of(const Program* program) noexcept nogil
 # The step that writes a slot last, among those from `first` up to `last`, which is not one of them; NONE if there is none.
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil
 # A map reads its inputs in other dtypes than their slots have for loops, or writes a result that memory has in another one.

@@ -55,6 +55,14 @@ cdef void add_reduction(Program* program, const cg_reduction* reduction, int dty
     program.steps[program.step_count - 1].reduction = reduction
 
 
+cdef int reduction_of(const Program* program) noexcept nogil:
+    cdef int k
+    for k in range(program.step_count):
+        if program.steps[k].reduction is not NULL:
+            return k
+    return NONE
+
+
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil:
     cdef int k
     for k in range(last - 1, first - 1, -1):
@@ -98,8 +106,9 @@ cdef int add_operand(Program* program, const Operand* operand) noexcept nogil:
     for d in range(program.ndim):
         # The stride of a single element is not used: 0, so that geometries are the same.
         geometry.strides[d] = 0 if program.shape[d] == 1 else operand.strides[d]
-    for k in range(program.slot_count if is_dense else 0):      # a step may write it: then it is read after that
-        if program.slots[k].data == operand.data and last_writer(program, k, 0, program.step_count) != NONE:
+    for k in range(program.slot_count if is_dense or is_number else 0):     # a step may write it: then it is read after that
+        if (program.slots[k].data == operand.data and (is_dense or program.slots[k].reduced)
+                and last_writer(program, k, 0, program.step_count) != NONE):
             return read_as(program, k, operand.loop_dtype)
     slot.data, slot.dtype, slot.loop_dtype, slot.geometry = operand.data, operand.dtype, operand.loop_dtype, DENSE
     slot.number, slot.reduced, slot.padded = is_number, False, operand.padded

@@ -7,6 +7,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty_like, value_address
 from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
+from cygrad._core.programs.pending cimport first_pending
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel, takes_numbers
 from cygrad._kernels.programs.settings cimport noted
 from cygrad._kernels.programs.steps cimport PARTS
@@ -29,8 +30,8 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
             return False
     if (<TensorImpl>first).count >= SMALL_COUNT or not fits_loop(<TensorImpl>first, dtype) or not fits_loop(<TensorImpl>second, dtype):
         return False
-    if (<TensorImpl>first).storage.program is not NULL or (<TensorImpl>second).storage.program is not NULL:
-        return False        # a program runs without the GIL
+    if first_pending is not NULL and ((<TensorImpl>first).storage.program is not NULL or (<TensorImpl>second).storage.program is not NULL):
+        return False
     return first == second or same_shape(<TensorImpl>first, <TensorImpl>second)
 
 cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, TensorImpl result)

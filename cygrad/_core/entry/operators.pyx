@@ -112,8 +112,9 @@ def warn_of_scalar(TensorImpl tensor not None, int stacklevel=1):
 cdef object computed_values(TensorImpl tensor):
     """Return the values as an array of NumPy; pending ones are computed without the GIL."""
     cdef Value value
-    value.tensor = <PyObject*>tensor
-    compute_operands(1, &value)
+    if tensor.storage.program is not NULL:
+        value.tensor = <PyObject*>tensor
+        compute_operands(1, &value)
     return values_of(tensor)
 
 

@@ -54,6 +54,7 @@ cdef class Pending:
     cdef void clear(self) noexcept
     cdef void leave(self, int slot) noexcept
 
+cdef PyObject* first_pending        # of all programs that have pending results; NULL
 # The program that this thread adds to, or None.
 cdef Pending own_program()
 # Run the plan with or without the GIL; `memory`: see `run_program`. One slot may remain pending (else NONE). -1: out of memory.

@@ -24,7 +24,7 @@ cdef extern from "Python.h":
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait) noexcept nogil
     void PyThread_release_lock(PyThread_type_lock lock) noexcept nogil
 
-cdef PyObject* first_pending = NULL         # of all programs that have pending results
+first_pending = NULL
 
 
 # ----- Programs -----

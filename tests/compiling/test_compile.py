@@ -1,5 +1,6 @@
 """`cygrad.compile`: calls, decisions by values, changes of memory from outside, and calls that give up."""
 
+import contextlib
 import copy
 import itertools
 import pickle
@@ -239,6 +240,19 @@ def test_indices_are_checked():
     assert function(X, cg.tensor([1, 1])).tolist() == [-2, -2]
     with pytest.raises(IndexError, match="out of range"):
         function(X, cg.tensor([1, 3]))
+
+
+def test_changes_before_an_error_stay():
+    def f(x, index, state):
+        state.add_(1)
+        return (x * 3)[index].sum()
+
+    function = captured(f)
+    state = cg.zeros(())
+    for k, index in enumerate([[1, 2], [0, 1], [500, 1], [1, 0]]):
+        with pytest.raises(IndexError, match="500 is out of bounds") if 500 in index else contextlib.nullcontext():
+            function(X, cg.tensor(index), state)
+        assert state.item() == k + 1
 
 
 def test_sizes_from_values():

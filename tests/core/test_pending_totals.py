@@ -1,6 +1,9 @@
-"""A reduction of all elements of a pending result is pending, too: the last step of its program, with the bits that it has at once."""
+"""A reduction of all elements of a pending result, and numbers that are computed from it, are pending, too: the same bits as at once."""
 
+import gc
 import random
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -240,6 +243,73 @@ def test_allocations_that_fail():
         expected = everything(program, "float64")
     attempts = [*results_with_failing_allocations(lambda: everything(program, "float64"))]
     assert len(attempts) > 20 and same(attempts[-1], expected) and pending_results() == 0
+
+
+class Garbage:
+    """A cycle, at whose collection a function is called."""
+
+    def __init__(self, function):
+        self.function, self.own = function, self
+
+    def __del__(self):
+        self.function()
+
+
+def with_collection(number, function, compute):
+    """Return the result of an operator, in the midst of which a function is called: by the collector, at some allocation of a tensor."""
+    gc.collect()
+    gc.disable()
+    alive, before = [cg.zeros(()) for _ in range(3000)], gc.get_threshold()     # no dead tensor is left for reuse
+    Garbage(function)
+    gc.set_threshold(gc.get_count()[0] + number)
+    gc.enable()
+    try:
+        return compute()
+    finally:
+        gc.set_threshold(*before)
+        del alive
+
+
+@pytest.mark.cases("number", [0, *range(7)])
+@pytest.mark.parametrize("other", [lambda x: x.sum(), lambda x: x * 2, lambda x: x.mean() * 3, lambda x: x.sum(1)])
+@pytest.mark.parametrize("compute", [lambda x: x.sum(1), lambda x: x.sum(), lambda x: x.sum() * 2, lambda x: (x.sum(), x.mean())[1]])
+def test_a_collection_within_an_operator_adds_to_the_program(compute, other, number):
+    (a,) = leaves(1, size=1000 * 1000)
+    a = a.view(1000, 1000)
+    with at_once():
+        expected = array_of(compute((a * 2).sin() * 3)), array_of(other((a * 2).sin() * 3))
+    x, results = (a * 2).sin() * 3, []
+    y = with_collection(number, lambda: results.append(other(x)), lambda: compute(x))
+    gc.collect()
+    assert same([array_of(y), array_of(results[0])], expected)
+
+
+def test_a_collection_while_rows_are_reduced():
+    """At the allocation of the reduction's own memory a total joins the program."""
+    (a,) = leaves(1, size=1000 * 1000)
+    a = a.view(1000, 1000)
+    with at_once():
+        expected = [array_of(((a * 2).sin() * 3).sum(1)), array_of(((a * 2).sin() * 3).sum())]
+    for number in (3, 0, 1, 2, 4, 5):
+        x, results = (a * 2).sin() * 3, []
+        y = with_collection(number, lambda x=x, results=results: results.append(x.sum()), lambda x=x: x.sum(1))
+        gc.collect()
+        assert same([array_of(y), array_of(results[0])], expected)
+
+
+def test_another_thread_reads_a_total_while_a_number_of_it_is_made():
+    (a,) = leaves(1, size=1 << 22)
+    expected = (a.detach() * 2).sin().exp().sum().item()
+    started = threading.Event()
+    for number in [0, 0, 1, 1]:
+        total = (a * 2).sin().exp().sum()
+        thread = threading.Thread(target=lambda total=total: (started.wait(5), total.item()))
+        thread.start()
+        y = with_collection(number, lambda: (started.set(), time.sleep(0.003)), lambda total=total: total * 3)
+        gc.collect()
+        thread.join()
+        started.clear()
+        assert y.item() == expected * 3 and total.item() == expected
 
 
 def test_profiled_totals_are_computed_at_once():

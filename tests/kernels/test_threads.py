@@ -307,6 +307,14 @@ def test_small_work_stays_serial():
     assert used.count <= 1
 
 
+def test_one_line_is_the_work_of_one_thread():
+    x = cygrad.ones(1 << 19)
+    with threads_used() as used:
+        x.cumsum(0)
+        x.max(0)
+    assert used.count <= 1
+
+
 def test_grain_sizes_decide_and_come_back():
     script = """
         x = cygrad.rand(5000)

@@ -67,10 +67,10 @@ cdef bint touches(const Note* note, int slot) noexcept:
     return False
 
 
-cdef bint reads_total(const Note* note, set totals) noexcept:
+cdef bint touches_any(const Note* note, set slots) noexcept:
     cdef int j
     for j in range(note.count):
-        if note.places[j].slot in totals:
+        if note.places[j].slot in slots:
             return True
     return False
 
@@ -78,16 +78,16 @@ cdef bint reads_total(const Note* note, set totals) noexcept:
 cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -1:
     cdef Note waiting[MOST_PASSED]
     cdef Note note
-    cdef set totals = set()
+    cdef set reduced = set()
     cdef Py_ssize_t k, place = first
     cdef int count = 0, j
     cdef bint conflicts
-    for k in range(first, end):
+    for k in range(first, end if settings.mode != EAGER else first):
         note = notes.notes[k]
         conflicts = False
         for j in range(count):
             conflicts = conflicts or conflict(&note, &waiting[j])
-        if note.kind == LAUNCH and note.again is NULL and count < MOST_PASSED and (conflicts or reads_total(&note, totals)):
+        if note.kind == LAUNCH and note.again is NULL and count < MOST_PASSED and (conflicts or touches_any(&note, reduced)):
             waiting[count] = note
             count += 1
             continue
@@ -98,7 +98,7 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
         notes.notes[place] = note
         place += 1
         if note.again is not NULL and not note.makes:
-            totals.add(note.places[note.count - 1].slot)
+            reduced.add(note.places[note.count - 1].slot)
     for j in range(count):
         notes.notes[place + j] = waiting[j]
     return 0

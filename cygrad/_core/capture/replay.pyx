@@ -272,6 +272,12 @@ cdef class Replay(Captured):
         grad_mode()[0] = bool(call.saved)
         try:
             result = call.function(*filled(call.arguments, tensors), **filled(call.keywords, tensors))
+        except MemoryError:
+            raise
+        except Exception:
+            if self.notes.first_message < 0:
+                raise GaveUp() from None        # the function raises it, with all that it changes before
+            raise
         finally:
             grad_mode()[0] = mode
             end_event(token)

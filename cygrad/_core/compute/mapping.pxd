@@ -31,7 +31,7 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
     if (<TensorImpl>first).count >= SMALL_COUNT or not fits_loop(<TensorImpl>first, dtype) or not fits_loop(<TensorImpl>second, dtype):
         return False
     if first_pending is not NULL and ((<TensorImpl>first).storage.program is not NULL or (<TensorImpl>second).storage.program is not NULL):
-        return False
+        return False        # its program runs without the GIL, or the result is pending as well
     return first == second or same_shape(<TensorImpl>first, <TensorImpl>second)
 
 cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, TensorImpl result)

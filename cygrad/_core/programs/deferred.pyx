@@ -128,7 +128,7 @@ cdef bint are_numbers(const DeferredMap* map, int count, const Value* values, Pe
             continue
         tensor = <TensorImpl>values[k].tensor
         storage = tensor.storage
-        if tensor.dtype_nr != map.dtype or storage.program is not NULL and (
+        if tensor.ndim or tensor.dtype_nr != map.dtype or storage.program is not NULL and (
                 storage.program is not <PyObject*>pending or storage.nbytes != <size_t>cg_itemsize[map.dtype]):
             return False
     return (map.kernel.loops[map.dtype] is not NULL and not map.masks and map.number_dtype == map.dtype
@@ -136,8 +136,8 @@ cdef bint are_numbers(const DeferredMap* map, int count, const Value* values, Pe
 
 
 cdef TensorImpl defer_number(const DeferredMap* map, int count, const Value* values):
+    cdef TensorImpl result = empty(map.out_dtype, 0, NULL)      # before: a finalizer may let other threads run
     cdef Pending pending = own_program()
-    cdef TensorImpl result = empty(map.out_dtype, 0, NULL)
     cdef const void* params = NULL
     cdef int slots[MAX_OPERANDS]
     cdef int slot

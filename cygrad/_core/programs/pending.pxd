@@ -35,7 +35,7 @@ cdef class Pending:
     cdef cg_number constants[MAX_REPEATED + MAX_OPERANDS]
     cdef int constant_count
     cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
-    cdef Program needed                 # the steps of a run
+    cdef Program needed                 # the steps of a run, from `find_needed` to its end: nothing between may run code of Python
     cdef Plan plan                      # of these
     cdef PyObject* next                 # in the list of all
     cdef PyThread_type_lock lock        # locked while the program runs without the GIL

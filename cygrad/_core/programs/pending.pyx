@@ -90,7 +90,8 @@ cdef class Pending:
         self.count += 1
 
     cdef void find_needed(self, int left) noexcept:
-        """Copy the program without the steps whose results are dead, or that only one result needs. At last come the total and numbers."""
+        """Copy the program without the steps of dead results, and those that only the result `left` needs, or NONE. At last come the total
+        and the numbers."""
         cdef bint needed[MAX_SLOTS]
         cdef bint marked[MAX_STEPS]
         cdef bint single
@@ -98,7 +99,7 @@ cdef class Pending:
         copy_program(&self.needed, &self.program)
         memcpy(needed, self.is_pending, sizeof(needed))
         if left != NONE:
-            needed[left] = False
+            needed[left], self.needed.slots[left].data = False, NULL
         mark_needed(&self.program, self.program.step_count, NULL, needed, marked)
         self.needed.step_count = 0
         for single in range(2):

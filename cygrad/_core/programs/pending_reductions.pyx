@@ -2,12 +2,12 @@
 """Reductions of pending results (see pending_reductions.pxd for the contract)."""
 from cpython.object cimport PyObject
 
-from cygrad._core.graph.tensor cimport SAVED, empty, new_address
+from cygrad._core.graph.tensor cimport SAVED, new_address
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._core.operands.operands cimport Value
 from cygrad._core.programs.deferred cimport may_be_pending
 from cygrad._core.programs.pending cimport Pending, own_program, run, run_needed
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_is_floating_point, cg_itemsize, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport cg_is_floating_point, cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.reduction cimport partial_bytes
 from cygrad._kernels.programs.blocks cimport PLACE
 from cygrad._kernels.programs.rewriting cimport is_product
@@ -76,7 +76,7 @@ cdef bint add_total(Pending pending, const cg_reduction* reduction, TensorImpl x
 cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char* is_reduced, TensorImpl result, bint waits) except -1:
     cdef Storage storage = x.storage
     cdef Pending pending
-    cdef TensorImpl memory
+    cdef Storage memory
     cdef int d, output, slot
     cdef bint is_needed, is_single = result.count == 1 and x.count > 1
     if storage.program is NULL:
@@ -91,7 +91,8 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
         if reduces(pending, slot):
             return False
         run_needed(pending, slot, True)
-        if pending.running or storage.program is not <PyObject*>pending:
+        slot = pending.slot_of(x)
+        if pending.running or storage.program is not <PyObject*>pending or slot == NONE:
             return False
     if is_single:
         return waits and add_total(pending, reduction, x, result)
@@ -111,10 +112,10 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     add_reduction(&pending.needed, reduction, x.dtype_nr, slot, output)
     if not plan_program(&pending.plan, &pending.needed):
         return False
-    memory = empty(CG_BOOL, 1, &pending.plan.memory_bytes)
+    memory = new_storage(pending.plan.memory_bytes)     # no tensor, whose allocation may run finalizers: they would change the plan
     if pending.running or storage.program is not <PyObject*>pending:       # it ran to give memory back
         return False
     pending.reduced_slot = NONE if is_needed else slot
-    if run(pending, new_address(memory), pending.reduced_slot, True):
+    if run(pending, memory.data, pending.reduced_slot, True):
         raise MemoryError("no memory for partial results")
     return True

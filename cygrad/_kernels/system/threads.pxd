@@ -19,6 +19,6 @@ ctypedef void (*job_part)(const void* job, intptr_t first, intptr_t last) noexce
 
 cdef int thread_limit() noexcept nogil                      # threads of the next region, decided at each call
 cdef int threads_for(intptr_t n, int cost) noexcept nogil   # 1 below the grain size, else thread_limit()
-# All of a job at once where `threads` is 1; else in parts of `chunk` elements, each by a thread. `uneven`: a thread takes the next part
-# when it has ended one.
+# All of a job at once where `threads` is 1, or it is one part; else in parts of `chunk` elements, each by one of `thread_limit()` threads.
+# `uneven`: a thread takes the next part when it has ended one.
 cdef void run_in_parts(job_part part, const void* job, intptr_t count, intptr_t chunk, int threads, bint uneven=*) noexcept nogil

@@ -230,7 +230,7 @@ cdef int threads_for(intptr_t n, int cost) noexcept nogil:
 
 
 cdef void run_in_parts(job_part part, const void* job, intptr_t count, intptr_t chunk, int threads, bint uneven=False) noexcept nogil:
-    if threads <= 1 and count:
+    if count and (threads <= 1 or count <= chunk):
         part(job, 0, count)
     elif count:
         cg_run_parts(part, job, count, chunk, thread_limit(), uneven)

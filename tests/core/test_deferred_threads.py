@@ -121,15 +121,23 @@ def test_threads_that_exchange_pending_results():
         assert (value == value[0]).all() and 1 <= value[0] <= 3
 
 
+@cg.compile
+def captured(a):
+    loss = (a.sin() * a).sum() / 7
+    return loss.detach(), *cg.autograd.grad(loss, a)
+
+
 @pytest.mark.parametrize("compute", [
     lambda a: (a * 2).exp().sum().item(),
     lambda a: (a * 2).exp().sum().reshape(1) * 2,
     lambda a: ((a * 2).exp() + a)[1:] * 2,
     lambda a: [a := a.sin() * 0.5 for _ in range(40)],
-], ids=["read as a number", "read by a small operator", "read", "too many steps"])
+    captured,
+], ids=["read as a number", "read by a small operator", "read", "too many steps", "captured"])
 def test_programs_run_without_the_gil(compute):
     """Without forced switches another thread runs only where this one releases the GIL."""
     a = cg.zeros(1 << 21, requires_grad=True)
+    compute(a)          # imports, and captures
     interval, started, ran = sys.getswitchinterval(), threading.Event(), []
     sys.setswitchinterval(1000)
     try:

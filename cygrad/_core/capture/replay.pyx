@@ -14,9 +14,9 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport CALL, Note, tensors_among, tensors_of_node
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
-from cygrad._core.memory.storage cimport new_storage, owner_of, settle, settle_value
+from cygrad._core.memory.storage cimport new_storage, owner_of, settle
 from cygrad._core.operands.operands cimport copy_into, copy_of
-from cygrad._core.programs.pending cimport run_own_program
+from cygrad._core.programs.pending cimport compute_memory, run_own_program
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.linked cimport ELEMENTS_PER_STEP, MEMBER, STEPS_BETWEEN_SIGNALS, run_all_linked, run_linked
 
@@ -215,11 +215,10 @@ cdef class Replay(Captured):
         cdef int j
         for j in range(note.count):
             if note.places[j].slot in self.shared:
-                storage = self.storage_of_base(self.places[k][0][j], storages, pointers)
+                storage = owner_of(self.storage_of_base(self.places[k][0][j], storages, pointers))
+                compute_memory(storage)
                 if note.written >> j & 1:
-                    settle(owner_of(storage))
-                else:
-                    settle_value(owner_of(storage))
+                    settle(storage)
         return self.run_kernels(part, k, k + 1, pointers, scratch, False)
 
     cdef Storage storage_of_base(self, int base, list storages, char** pointers):

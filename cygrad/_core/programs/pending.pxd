@@ -64,3 +64,5 @@ cdef void run_needed(Pending pending, int remaining, bint release) noexcept
 # Run a program, or wait until another thread has run it. `release`: without the GIL, so other threads may change tensors.
 cdef void run_or_wait(Pending pending, bint release) noexcept
 cdef void run_own_program() noexcept
+# Run the programs that compute memory, without the GIL.
+cdef void compute_memory(Storage storage) noexcept

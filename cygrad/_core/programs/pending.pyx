@@ -244,6 +244,11 @@ cdef void run_or_wait(Pending pending, bint release) noexcept:
     Py_DECREF(pending)
 
 
+cdef void compute_memory(Storage storage) noexcept:
+    while storage.program is not NULL:
+        run_or_wait(<Pending>storage.program, True)
+
+
 cdef bint run_pending(object storage, bint changes) noexcept:
     """Run the programs that compute a storage and, if it changes, those that read it; of None, all. False: there is none."""
     cdef Storage memory

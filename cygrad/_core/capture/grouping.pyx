@@ -85,7 +85,7 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
     for k in range(first, end if settings.mode != EAGER else first):
         note = notes.notes[k]
         conflicts = False
-        for j in range(count):
+        for j in range(count if note.kind == LAUNCH else 0):
             conflicts = conflicts or conflict(&note, &waiting[j])
         if note.kind == LAUNCH and note.again is NULL and count < MOST_PASSED and (conflicts or touches_any(&note, reduced)):
             waiting[count] = note

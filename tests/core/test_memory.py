@@ -184,6 +184,7 @@ def test_graphs_without_a_cycle_are_freed_at_once(make):
 # ----- Long runs -----
 @pytest.mark.slow
 @in_proc
+@pytest.mark.resident
 def test_100_000_training_steps_do_not_grow():
     x, w, b = cg.rand(4, 3), cg.rand(3, 2, requires_grad=True), cg.zeros(2, requires_grad=True)
     sizes = []

@@ -19,6 +19,9 @@ from cygrad._kernels.programs.linked cimport (APART, ELEMENT_KINDS, KERNEL, MAX_
                                               STEPS_BETWEEN_SIGNALS, Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop,
                                               kind_of_sum, run_element_sum, run_loop)
 
+cdef extern from "system/poison.h" nogil:
+    bint cg_poisons         # memory behind the end, in a build with the address sanitizer
+
 cdef enum:
     LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
     LEAST_ARENA = 4096          # so that it begins at a cache line
@@ -439,7 +442,7 @@ cdef class Captured:
         cdef const Place* output = &note.places[note.count - 1]
         cdef intptr_t lanes = block_bytes(each.dtype) // cg_itemsize[each.dtype]
         cdef int j
-        if each.n < 2 or output.end != <intptr_t>self.notes.slots[output.slot].nbytes:
+        if cg_poisons or each.n < 2 or output.end != <intptr_t>self.notes.slots[output.slot].nbytes:
             return 0
         for j in range(note.count):
             if self.notes.slots[note.places[j].slot].origin == OUTSIDE:

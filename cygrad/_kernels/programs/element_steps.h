@@ -44,6 +44,8 @@ typedef struct {            /* a sum of multiples */
     unsigned char plain;    /* no sum and no product is multiplied */
 } cg_element_sum;
 
+typedef int64_t __attribute__((aligned(1), may_alias)) cg_eight_bytes; /* two floats as well */
+
 #define CG_INLINE static inline __attribute__((always_inline))
 
 CG_INLINE double cg_next_term(char** data, int element, int products, int term, int* k)
@@ -124,7 +126,7 @@ CG_INLINE void cg_run_element_step(const cg_linked_step* step, char** bases)
         CG_OPERATION(CG_SUBTRACT_NUMBER, double, 1, CG_AT(double, 0) - CG_NUMBER)
         CG_OPERATION(CG_SUBTRACT_FROM_NUMBER, double, 1, CG_NUMBER - CG_AT(double, 0))
         CG_OPERATION(CG_MULTIPLY_BY_NUMBER, double, 1, CG_AT(double, 0) * CG_NUMBER)
-        CG_OPERATION(CG_MOVE, int64_t, 1, CG_AT(int64_t, 0))
+        CG_OPERATION(CG_MOVE, cg_eight_bytes, 1, CG_AT(cg_eight_bytes, 0))
         CG_EACH_FORM(CG_SUMS)
     default:
         __builtin_unreachable();

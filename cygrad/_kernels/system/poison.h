@@ -4,9 +4,11 @@
 #include <stddef.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
+enum { cg_poisons = 1 };
 static inline void cg_poison(const volatile void *start, size_t size) { ASAN_POISON_MEMORY_REGION(start, size); }
 static inline void cg_unpoison(const volatile void *start, size_t size) { ASAN_UNPOISON_MEMORY_REGION(start, size); }
 #else
+enum { cg_poisons = 0 };
 static inline void cg_poison(const volatile void *start, size_t size) { (void)start; (void)size; }
 static inline void cg_unpoison(const volatile void *start, size_t size) { (void)start; (void)size; }
 #endif

@@ -13,8 +13,8 @@ cdef enum:
 # All steps are maps and copies.
 cdef void run_blocks(const Program* program) noexcept nogil
 # One step reduces all elements of a dense output, which is made block by block; those before are maps, those after it maps of single
-# numbers. `memory`: of `bytes_of_reduction`.
-cdef intptr_t bytes_of_reduction(const Program* program) noexcept nogil
+# numbers. `memory`: of `bytes_of_reduction` for the elements of an array and the steps from the reduction on.
+cdef intptr_t bytes_of_reduction(intptr_t total, int steps) noexcept nogil
 cdef void reduce_blocks(const Program* program, char* memory) noexcept nogil
 # `memory`: of `row_memory` for each thread of a pass by rows; NULL where blocks are not rows.
 cdef void run_pass(const Pass* part, char* memory) noexcept nogil

@@ -287,8 +287,8 @@ cdef void run_on_numbers(const Program* program, int first, char** data) noexcep
         step.kernel.loops[step.dtype](pointers, strides, 1, step.params)
 
 
-cdef intptr_t bytes_of_reduction(const Program* program) noexcept nogil:
-    return partial_bytes(program.total) + (program.step_count - reduction_of(program)) * PLACE
+cdef intptr_t bytes_of_reduction(intptr_t total, int steps) noexcept nogil:
+    return partial_bytes(total) + steps * PLACE
 
 
 cdef void reduce_blocks(const Program* program, char* memory) noexcept nogil:

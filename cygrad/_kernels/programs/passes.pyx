@@ -4,8 +4,8 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, Operand, cg_itemsize
-from cygrad._kernels.drivers.reduction cimport partial_bytes, run_reduction
-from cygrad._kernels.programs.blocks cimport PLACE, reduce_blocks
+from cygrad._kernels.drivers.reduction cimport run_reduction
+from cygrad._kernels.programs.blocks cimport PLACE, bytes_of_reduction, reduce_blocks
 from cygrad._kernels.programs.planning cimport find_rows, mark_needed
 from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, converts, last_writer,
                                              output_of)
@@ -104,7 +104,7 @@ cdef bint reduce_row(const Program* program, int reduction_step, char* partials,
 cdef intptr_t bytes_of_passes(const Program* program) noexcept nogil:
     cdef intptr_t row, count
     find_rows(program, &row, &count)
-    return (program.slot_count + 1) * PLACE + partial_bytes(row)
+    return program.slot_count * PLACE + bytes_of_reduction(row, 1)
 
 
 cdef bint run_passes(const Program* program, char* memory) noexcept nogil:

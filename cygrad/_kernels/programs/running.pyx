@@ -10,9 +10,10 @@ from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
 
 
 cdef void plan_blocks(Plan* plan, const Program* program) noexcept nogil:
+    cdef int reduction = reduction_of(program)
     plan.program, plan.way, plan.memory_bytes = program, BLOCKS, 0
-    if reduction_of(program) != NONE:
-        plan.way, plan.memory_bytes = REDUCED_BLOCKS, bytes_of_reduction(program)
+    if reduction != NONE:
+        plan.way, plan.memory_bytes = REDUCED_BLOCKS, bytes_of_reduction(program.total, program.step_count - reduction)
 
 
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:

@@ -16,7 +16,7 @@ from cygrad._core.levels.overrides cimport ask, is_asked
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
-from cygrad._core.programs.deferred cimport compute_operands
+from cygrad._core.programs.pending cimport compute_memory
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
 
 import numpy
@@ -111,10 +111,7 @@ def warn_of_scalar(TensorImpl tensor not None, int stacklevel=1):
 
 cdef object computed_values(TensorImpl tensor):
     """Return the values as an array of NumPy; pending ones are computed without the GIL."""
-    cdef Value value
-    if tensor.storage.program is not NULL:
-        value.tensor = <PyObject*>tensor
-        compute_operands(1, &value)
+    compute_memory(tensor.storage)
     return values_of(tensor)
 
 

@@ -154,12 +154,12 @@ def test_kernels_import_in_no_circle(room):
     assert inside == {}
 
 
-# ----- Memory -----
 def test_no_module_has_a_parallel_loop_of_cython():
     """Such a loop gives the GIL away, also in a function without it: other threads would see a change in place half done."""
     assert [path.name for path in [*SOURCES, *KERNELS] if "prange" in path.read_text() and path.name != "threads.pxd"] == []
 
 
+# ----- Memory -----
 def test_the_address_of_elements_has_one_door():
     """A read of memory before pending results are computed would read old values: address() computes them."""
     seen = {f"{path.parent.name}/{path.name}" for path in SOURCES if re.search(r"\bunsettled\b", path.read_text())}

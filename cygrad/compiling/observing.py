@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 INSIDE = (str(Path(__file__).parents[1]), np.__path__[0], "<frozen", "<formula of ")      # these are made of rows
 PROGRAMS = str(Path(__file__).parents[1] / "bench")     # of the package, written as users do
+KERNELS = str(Path(__file__).parents[1] / "_kernels")   # they read how many processors and how much memory the machine has
 LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages that are installed below it
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
@@ -100,9 +101,9 @@ def names_in(code: CodeType) -> set[str]:
 
 
 def is_opened_by_user(frame: FrameType | None) -> bool:
-    """Say whether a file is opened for code of the user: not by an import, nor for the lines of a warning."""
+    """Say whether a file is opened for code of the user: not by an import, a kernel, nor for the lines of a warning."""
     while frame is not None and (is_inside(frame.f_code) or is_of_python(frame.f_code)):
-        if frame.f_globals.get("__name__") == "linecache":
+        if frame.f_globals.get("__name__") == "linecache" or frame.f_code.co_filename.startswith(KERNELS):
             return False
         frame = frame.f_back
     return frame is not None and not is_imported(frame)

@@ -3,8 +3,11 @@
 import contextlib
 import copy
 import itertools
+import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -15,8 +18,24 @@ from capturing import X, captured, same
 from cygrad._testing import fail_alloc, live_bytes
 from cygrad.autograd import grad
 
-
 # ----- Calls -----
+FIRST = """
+import cygrad
+x = cygrad.ones(1024, dtype=cygrad.float64).requires_grad_()
+call = cygrad.compile(lambda x: (x[:, None] * x).exp().sum(), fullgraph=True)
+call(x).backward()
+call(x).backward()
+print(call.cache_info().hits)
+"""
+
+
+def test_the_first_call_of_a_process_is_captured():
+    """Kernels look up how many processors there are when they first use threads: in files, unless the environment says it."""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+    run = subprocess.run([sys.executable, "-c", FIRST], check=True, capture_output=True, text=True, env=environment)
+    assert run.stdout == "1\n"
+
+
 def test_a_decorator_with_and_without_options():
     @cg.compile
     def plain(x):

@@ -8,29 +8,27 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.matrices cimport RELEASE_GIL, Call, begin_matrices, check_memory, numpy_loop
 from cygrad._core.compute.shapes cimport reshape_to
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, run_launch
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, clear_arguments, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, empty, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._core.operands.operands cimport copy_of, refused
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of
-from cygrad._kernels.matrices.loops cimport BLAS_THREADS, BLAS_THREADS_COLUMN, matrix_kernel_of, matrix_loop, multiplies_quickly, note_blas
+from cygrad._kernels.matrices.loops cimport (BLAS_THREADS, BLAS_THREADS_COLUMN, matrix_kernel_of, matrix_loop, multiplies_quickly,
+                                             note_blas, small_product_of)
 
 import numpy
 
 from cygrad._core.operands.operands import checked_out, common_dtype
 from cygrad.ops.dtypes import DTYPES
 
-cdef extern from "drivers/small_products.h" nogil:
-    const matrix_loop cg_small_products[]       # by dtype; NULL: none
-
 cdef enum:
     SMALL = 128             # multiplications up to which BLAS is slower than a loop
     SMALL_COLUMN = 32       # where there is one column
 
 
-cdef matrix_loop[CG_DTYPES] loops, small_loops, block_loops      # NULL: none
+cdef matrix_loop[CG_DTYPES] loops, block_loops      # NULL: none
 cdef (void*)[CG_DTYPES] loop_data
 
 
@@ -45,7 +43,6 @@ cdef int find_loops() except -1:
         if cg_loops_of[number] == number:
             numpy_loop(numpy.matmul, number, &loops[number], &loop_data[number], types)
         block_loops[number] = matrix_kernel_of("matmul").loops[number]
-        small_loops[number] = cg_small_products[number] if cg_small_products[number] is not NULL else loops[number]
     return 0
 
 
@@ -54,8 +51,10 @@ find_loops()
 
 cdef inline matrix_loop loop_of(int dtype, intptr_t n, intptr_t m, intptr_t inner) noexcept nogil:
     """Choose by sizes alone, so that the bits depend on nothing else."""
+    cdef matrix_loop loop
     if n * m * inner <= (SMALL if m > 1 else SMALL_COLUMN):
-        return small_loops[dtype]
+        loop = small_product_of(dtype, m, inner)
+        return loops[dtype] if loop is NULL else loop
     if block_loops[dtype] is not NULL and multiplies_quickly(dtype, n, m, inner):
         return block_loops[dtype]
     return loops[dtype]
@@ -110,6 +109,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     cdef TensorImpl out
     cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d
     cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], work = n * m * inner, left, right
+    clear_arguments(&call, sizeof(call))
     if inner != b.sizes[b.ndim - 2]:
         raise shape_error(a, b)
     if a.dtype_nr != b.dtype_nr:

@@ -7,6 +7,7 @@ Code with a short cut for small operands takes it only where nothing is `noted`.
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
+from libc.string cimport memset
 
 from cygrad._core.graph.tensor cimport TensorImpl, address, value_address
 from cygrad._kernels.programs.groups cimport fuse_function
@@ -41,6 +42,11 @@ cdef struct Launch:
     unsigned read, written              # bits by tensor
     unsigned partly                     # written, where no element is read and some stay as they are
     PyObject* tensors[MAX_TENSORS]      # borrowed
+
+cdef inline void clear_arguments(void* arguments, size_t nbytes) noexcept:
+    """Set arguments to 0, before they are filled, where launches are noted: programs have equal ones once, and compare all bytes."""
+    if noted:
+        memset(arguments, 0, nbytes)
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
     launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL

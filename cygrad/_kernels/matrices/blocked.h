@@ -24,6 +24,12 @@ typedef struct {
     cg_share *share;    /* has all panels worked on, by several threads where so many multiplications are worth it */
 } cg_room;
 
+/* Loops of small products (small_products_template.h): of any, and by columns and terms of each element, less one. */
+typedef void cg_product_loop(char **arguments, const intptr_t *dims, const intptr_t *strides, void *unused);
+typedef struct {
+    cg_product_loop *any, *few[CG_FEW][CG_FEW];
+} cg_small_products;
+
 typedef struct {
     intptr_t (*cholesky)(intptr_t n, void *a, intptr_t ld, const cg_room *room);
     intptr_t (*lu)(intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots, const cg_room *room);
@@ -44,6 +50,7 @@ typedef struct {
     /* c = a b; one of the steps of c is 1. */
     void (*multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a, intptr_t a_down, intptr_t a_right, const void *b, intptr_t b_down,
                      intptr_t b_right, void *c, intptr_t c_down, intptr_t c_right, const cg_room *room);
+    const cg_small_products *small_products;
     double slower_until, quicker_until;     /* multiplications of a product: BLAS takes as long */
     double thin_from;                       /* numbers of a matrix that is multiplied by few columns or rows, from which BLAS is slower */
     double share;                           /* multiplications that are as much worth sharing as an element of arithmetic */

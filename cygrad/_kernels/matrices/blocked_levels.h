@@ -4,8 +4,15 @@
 #include <string.h>
 #include "blocked.h"
 
-/* Products are added without being rounded, where there is such an instruction. Long operations are written in vectors, or CG_VECTORISED: the
- * compiler would make vectors of short ends, too. */
+#define CG_T float
+#define CG_NAME(name) name##_float32
+#include "small_products_template.h"
+#define CG_T double
+#define CG_NAME(name) name##_float64
+#include "small_products_template.h"
+
+/* From here on products are added without being rounded, where there is such an instruction. Long operations are written in vectors, or
+ * CG_VECTORISED: the compiler would make vectors of short ends, too. */
 #ifdef __clang__
 #pragma clang fp contract(fast)
 #define CG_VECTORISED static __attribute__((noinline))

@@ -485,7 +485,7 @@ static void CG_NAME(inverse)(intptr_t n, const void *lu, intptr_t down, intptr_t
 
 static const cg_blocked CG_NAME(algorithms) = {CG_NAME(cholesky), CG_NAME(lu), CG_NAME(solve), CG_NAME(inverse), CG_NAME(permute),
                                                CG_NAME(qr), CG_NAME(product), CG_NAME(reflect_all), CG_NAME(tridiagonal), CG_NAME(bidiagonal),
-                                               CG_NAME(multiply), CG_SLOWER_UNTIL, CG_QUICKER_UNTIL, CG_THIN_FROM, CG_SHARE};
+                                               CG_NAME(multiply), &CG_NAME(small_products), CG_SLOWER_UNTIL, CG_QUICKER_UNTIL, CG_THIN_FROM, CG_SHARE};
 
 #undef CG_T
 #undef CG_BITS

@@ -25,5 +25,8 @@ cdef enum:
 # Note that BLAS has been called for as many: until its threads sleep, ours leave them their processors.
 cdef void note_blas() noexcept nogil
 
+# The loop for small products of so many columns, with so many terms in each element; NULL: there is none of that dtype.
+cdef matrix_loop small_product_of(int dtype, intptr_t m, intptr_t inner) noexcept nogil
+
 # Whether the loop "matmul" is quicker than BLAS for a product of so many rows, columns and inner elements.
 cdef bint multiplies_quickly(int dtype, intptr_t m, intptr_t n, intptr_t k) noexcept nogil

@@ -6,7 +6,7 @@ the plain loops take all sizes, more slowly.
 """
 from libc.string cimport strcmp
 
-from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32
+from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.journal cimport note_soon
 from cygrad._kernels.system.threads cimport COST_ARITHMETIC, job_part, run_in_parts, threads_for
@@ -32,6 +32,7 @@ cdef extern from "matrices/blas_threads.h" nogil:
 cdef extern from "matrices/loops.h" nogil:
     enum:
         CG_ROUTINES
+        FEW "CG_FEW"
         LARGE "CG_LARGE"
         LARGEST_REDUCED "CG_LARGEST_REDUCED"
     ctypedef struct Library "cg_lapack_library":
@@ -42,7 +43,11 @@ cdef extern from "matrices/loops.h" nogil:
     const char* const routine_names "cg_routine_names"[2][CG_ROUTINES]
     const matrix_kernel kernels "cg_matrix_kernels"[]
     ctypedef void share_function "cg_share"(job_part part, const void* job, intptr_t panels, double work) noexcept nogil
+    ctypedef struct SmallProducts "cg_small_products":
+        matrix_loop any
+        matrix_loop few[FEW][FEW]
     ctypedef struct Blocked "cg_blocked":
+        const SmallProducts* small_products
         double share
     const Blocked* const* const* levels "cg_blocked_levels"
     const Blocked* const* blocked_algorithms "cg_blocked_algorithms"
@@ -84,6 +89,14 @@ cdef const matrix_kernel* matrix_kernel_of(str name) except NULL:
 
 cdef void note_blas() noexcept nogil:
     cg_note_blas()
+
+
+cdef matrix_loop small_product_of(int dtype, intptr_t m, intptr_t inner) noexcept nogil:
+    cdef const SmallProducts* products
+    if dtype != CG_FLOAT32 and dtype != CG_FLOAT64:
+        return NULL
+    products = blocked_algorithms[dtype == CG_FLOAT64].small_products
+    return products.few[m - 1][inner - 1] if 0 < m <= FEW and 0 < inner <= FEW else products.any
 
 
 cdef bint multiplies_quickly(int dtype, intptr_t m, intptr_t n, intptr_t k) noexcept nogil:

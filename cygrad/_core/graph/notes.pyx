@@ -313,7 +313,7 @@ cdef class Notes:
         self.first_message = min(self.first_message, count)
         for k in range(self.slot_count):
             if self.slots[k].origin == FRESH and self.slots[k].met >= count:
-                self.slots[k].written, self.slots[k].lost = False, True
+                self.slots[k].written, self.slots[k].lost, self.slots[k].met = False, True, count
 
 
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept:

@@ -8,12 +8,9 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty_like, value_address
 from cygrad._core.operands.operands cimport Value, fits_loop, same_shape
 from cygrad._core.programs.pending cimport first_pending
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel, takes_numbers
+from cygrad._kernels.drivers.elementwise cimport SMALL_COUNT, cg_itemsize, cg_kernel, takes_numbers
 from cygrad._kernels.programs.settings cimport noted
 from cygrad._kernels.programs.steps cimport PARTS
-
-cdef enum:
-    SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
     """Return True if operands are few, small, dense and of one shape and dtype: no broadcasting, and no driver."""

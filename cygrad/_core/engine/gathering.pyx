@@ -4,11 +4,11 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.mapping cimport SMALL_COUNT
 from cygrad._core.graph.launches cimport STEADY, Launch, add_changed, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport BATCHED, CONTIGUOUS, count_change, offset_of
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.boxes cimport BOX_DIMS, Box, add_boxes, has_loop
+from cygrad._kernels.drivers.elementwise cimport SMALL_COUNT
 
 
 cdef class Gathering:

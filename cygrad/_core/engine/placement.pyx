@@ -5,7 +5,6 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.compute.parts cimport zero_outside
-from cygrad._core.compute.mapping cimport SMALL_COUNT
 from cygrad._core.engine.accumulation cimport add, sum_of
 from cygrad._core.engine.gathering cimport add_parts_of, gathers, keep_part
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready, put_off
@@ -21,7 +20,7 @@ from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.operands.operands cimport copy_of, fits_loop, same_shape, shape_is
 from cygrad._core.programs.deferred cimport copy_later
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, SMALL_COUNT, cg_itemsize
 from cygrad._kernels.drivers.packing cimport zero_dense
 from cygrad._kernels.programs.settings cimport noted
 

@@ -61,6 +61,7 @@ cdef extern from "kernels.h" nogil:
 cdef enum:
     MAX_OPERANDS = 6    # inputs and the output of one kernel
     MAX_PARAMS = 3      # numbers that a row takes besides
+    SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 # A number is read in place by an exact loop, as one of two inputs. Vector mathematics reads whole vectors.
 cdef inline bint takes_numbers(const cg_kernel* kernel, int dtype, int inputs, int numbers) noexcept nogil:

@@ -143,25 +143,6 @@ cdef void run_elements(const void* job, intptr_t start, intptr_t stop) noexcept 
         cg_stream_end()
 
 
-cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
-                          const void* params, int cost, bint fresh) noexcept nogil:
-    """Run a kernel over a broadcast iteration."""
-    cdef intptr_t merged[MAX_DIMS]
-    cdef intptr_t total = 1
-    cdef int d, threads
-    cdef Elements elements
-    for d in range(ndim):
-        total *= shape[d]
-    if total == 0:
-        return
-    ndim = merge(count, operands, ndim, shape, merged)
-    threads = threads_for(total, max(cost, cost_of_layout(count, operands, ndim, merged)))
-    elements.kernel, elements.operands, elements.shape, elements.params = kernel, operands, merged, params
-    elements.dtype, elements.count, elements.ndim, elements.fresh = dtype, count, ndim, fresh
-    elements.stream = total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
-    run_in_parts(run_elements, &elements, total, chunk_of(total, threads), threads)
-
-
 cdef inline intptr_t stride_of(const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
     """Return the bytes from an element to the next of a row-major operand, 0 of one number in every place, NO_STRIDE of any other."""
     cdef intptr_t size = cg_itemsize[operand.dtype]
@@ -199,10 +180,30 @@ cdef void run_elementwise_part(const cg_kernel* kernel, int dtype, int count, Op
     cdef int d
     for d in range(ndim):
         total *= shape[d]
-    # A part is small, and most of its operands are dense.
+    # Most operands of small parts are dense.
     if total and (stream or not run_at_once(kernel, dtype, count, operands, ndim, shape, total, params, fresh)):
         ndim = merge(count, operands, ndim, shape, merged)
         run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)
+
+
+cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
+                          const void* params, int cost, bint fresh) noexcept nogil:
+    """Run a kernel over a broadcast iteration."""
+    cdef intptr_t merged[MAX_DIMS]
+    cdef intptr_t total = 1
+    cdef int d, threads
+    cdef Elements elements
+    for d in range(ndim):
+        total *= shape[d]
+    if total < SMALL_COUNT:
+        run_elementwise_part(kernel, dtype, count, operands, ndim, shape, params, fresh, False)
+        return
+    ndim = merge(count, operands, ndim, shape, merged)
+    threads = threads_for(total, max(cost, cost_of_layout(count, operands, ndim, merged)))
+    elements.kernel, elements.operands, elements.shape, elements.params = kernel, operands, merged, params
+    elements.dtype, elements.count, elements.ndim, elements.fresh = dtype, count, ndim, fresh
+    elements.stream = total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
+    run_in_parts(run_elements, &elements, total, chunk_of(total, threads), threads)
 
 
 note("instruction set", f"{isa()}, {isa_report()['reason']}")

@@ -260,6 +260,7 @@ class Observation:
     def __init__(self, function: Any, values: Iterable[Any]) -> None:
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
+        self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
         self.codes: set[CodeType] = set()
         self.guarded_codes: set[CodeType] = set()       # of these, the user's
         self.new: set[int] = set()              # ids of objects that the function makes: no guard may name them
@@ -368,6 +369,13 @@ class Observation:
         """Guard a place, and all that code can reach from its value."""
         place = source, id(holder), name
         if place in self.seen:
+            return
+        if source == GuardSource.KEY and not holder:    # most functions have an empty dict: one guard for all names
+            self.seen.add(place)
+            if id(holder) not in self.absent:
+                self.absent[id(holder)] = set()
+                self.guards.append(Guard(GuardSource.NAMES, holder, self.absent[id(holder)]))
+            self.absent[id(holder)].add(name)
             return
         if len(self.seen) >= MOST_GUARDS:       # an error here would be one of the function
             self.refuse(f"its code can name more than {MOST_GUARDS} values outside of it: give them as arguments")

@@ -11,6 +11,7 @@ cpdef enum GuardRole:
 cpdef enum GuardSource:
     KEY             # holder[name] of a dict
     ITEM            # of a list or tuple
+    NAMES           # of a dict that has none of them: `name` is a set
     CELL            # of a closure
     ATTRIBUTE
     CLASS_KEY       # in the dict of a class

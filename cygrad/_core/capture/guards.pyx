@@ -49,6 +49,9 @@ cdef class Guard:
         if source == SIZE:
             self.role, self.value = LENGTH, size_of(holder)
             return
+        if source == NAMES:
+            self.role = ABSENT
+            return
         if value is MISSING:
             value = self.current([])
         if value is MISSING:
@@ -65,8 +68,8 @@ cdef class Guard:
             self.role, self.value = IDENTICAL, value
 
     def __repr__(self):
-        names = {KEY: "{name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}", CLASS_KEY: "{holder.__name__}.{name}",
-                 SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor"}
+        names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
+                 CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):
@@ -98,6 +101,8 @@ cdef class Guard:
         cdef object value
         if self.role == LENGTH:
             return size_of(self.holder) == self.value
+        if self.source == NAMES:
+            return not self.holder or (<set>self.name).isdisjoint(self.holder)
         value = self.current(tensors)
         if self.role == IDENTICAL:
             return value is self.value

@@ -55,6 +55,24 @@ def test_rows(row):
     assert compare(samples.function(row), [samples.operands(row, "float64", shapes, seed=seed) for seed in (0, 1, 2)])
 
 
+def argument_sets(call, arrays, times):
+    """Return how many different arguments the kernels of some calls have, gradients included; None where they are not captured."""
+    @cg.compile
+    def compiled(*leaves):
+        return [computed(call, [leaf.detach().requires_grad_(leaf.requires_grad) for leaf in leaves]) for _ in range(times)]
+
+    compiled(*samples.prepared(arrays))
+    return next((entry.replay.argument_sets for entries in compiled._entries.values() for entry in entries), None)
+
+
+@pytest.mark.cases("name", samples.SAMPLES)
+def test_a_second_call_of_an_operator_has_the_arguments_of_the_first(name):
+    """Bytes of arguments that no kernel reads are 0, else long programs do not fit into the caches."""
+    for _, call, shapes in samples.of(name):
+        arrays = samples.rule_operands(shapes, 0)
+        assert argument_sets(call, arrays, 2) == argument_sets(call, arrays, 1)
+
+
 def test_most_samples_are_captured():
     """Those that are not read values by NumPy, outside of calls that a program could repeat."""
     captured = refused = 0

@@ -46,6 +46,7 @@ cdef class Captured:
     cdef list groups                    # of StepGroup
     cdef set shared                     # slots that steps whose results may be pending touch: each has a base of its own
     cdef size_t residual_bytes, scratch_bytes
+    cdef readonly Py_ssize_t argument_sets      # different arguments of kernels: equal ones are one, and stay in the caches
     cdef Storage constants
     cdef Part forward_part, backward_part
     cdef list calls

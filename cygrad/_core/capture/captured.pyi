@@ -16,6 +16,7 @@ class Captured:
     fails_after_call: bool
     guards: list[Any]
     leaves_nothing_pending: bool
+    argument_sets: int
     frees: frozenset[int] | None
     others: list[Captured | None]
 

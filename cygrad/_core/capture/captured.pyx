@@ -15,7 +15,7 @@ from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (APART, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, OUTCOME, PYTHON,
+from cygrad._kernels.programs.linked cimport (APART, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, PYTHON,
                                               STEPS_BETWEEN_SIGNALS, Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop,
                                               kind_of_sum, run_element_sum, run_loop)
 
@@ -23,8 +23,9 @@ cdef extern from "system/poison.h" nogil:
     bint cg_poisons         # memory behind the end, in a build with the address sanitizer
 
 cdef enum:
-    LINE = 64                   # bytes of a cache line; so many may be read and written behind each slot
+    LINE = 64                   # bytes of a cache line, and at least of a vector: loops may write behind a slot, up to the end of its line
     LEAST_ARENA = 4096          # so that it begins at a cache line
+    NO_OUTCOME = -1             # of a kernel that is no decision
 
 
 class Uncapturable(Exception):
@@ -33,7 +34,7 @@ class Uncapturable(Exception):
 
 # ----- Memory -----
 cdef int share_arguments(Note* note, dict known) except -1:
-    """Give equal arguments of steps that do not change them one place."""
+    """Give equal arguments of steps one place: a step that changes them gets a copy."""
     cdef bytes content = (<const char*>note.arguments)[:note.argument_bytes]
     cdef size_t place = known.setdefault(content, <size_t>note.arguments)
     if place != <size_t>note.arguments:
@@ -61,7 +62,7 @@ cdef int find_lives(list used, list first, list last) except -1:
 
 
 cdef size_t rounded(size_t nbytes) noexcept:
-    return (nbytes + LINE - 1) // LINE * LINE + LINE
+    return max((nbytes + LINE - 1) // LINE * LINE, <size_t>LINE)
 
 
 @cython.final
@@ -390,27 +391,28 @@ cdef class Captured:
         for group in self.groups:
             for k in range(group.first + 1, group.end):
                 self.steps[k].kind = MEMBER
-            self.steps[group.first].kind = KERNEL
-            self.link_kernel(&self.steps[group.first], run_group, &group.group, 0, 0, kernels)
+            self.link_kernel(&self.steps[group.first], run_group, &group.group, 0, NO_OUTCOME, kernels)
             self.link_addresses(&self.steps[group.first], group.places, bases)
         for k in range(self.notes.count):
             if self.steps[k].content is NULL and self.steps[k].kind != MEMBER:
                 self.link_note(&self.notes.notes[k], &self.steps[k], arguments, kernels, bases)
         for call in self.calls:
             self.lay_out(call, bases)
+        self.argument_sets = len(arguments)
         return 0
 
     cdef int link_kernel(self, LinkedStep* step, kernel_function run, void* arguments, size_t argument_bytes, int outcome,
                          dict known) except -1:
         cdef Kernel* kernel = &self.kernels[<int>known.setdefault((<size_t>run, <size_t>arguments, outcome), len(known))]
-        kernel.run, kernel.arguments, kernel.argument_bytes, kernel.outcome = run, arguments, argument_bytes, outcome
+        kernel.run, kernel.arguments, kernel.argument_bytes = run, arguments, argument_bytes
+        kernel.outcome, kernel.decides = outcome, outcome != NO_OUTCOME
         step.content = kernel
         self.scratch_bytes = max(self.scratch_bytes, argument_bytes)
         return 0
 
     cdef int link_addresses(self, LinkedStep* step, list places, list bases) except -1:
         """Link a step whose places do not fit into it."""
-        step.count, step.offsets[0], step.offsets[1] = APART, self.address_count, <int>len(places)
+        step.kind, step.count, step.offsets[0], step.offsets[1] = APART, 0, self.address_count, <int>len(places)
         for slot, offset in places:
             self.addresses[self.address_count] = Address(bases[slot][0], offset + bases[slot][1])
             self.address_count += 1
@@ -420,7 +422,7 @@ cdef class Captured:
         cdef int j
         if note.run is run_loop:
             self.run_over_end(note)
-        if note.steady:
+        if note.kind != CALL:
             share_arguments(note, arguments)
         if note.run is run_loop and self.link_places(note, step, kind_of_loop(<const Loop*>note.arguments), bases):
             step.content = &(<Loop*>note.arguments).number if step.kind < ELEMENT_KINDS else note.arguments
@@ -430,9 +432,12 @@ cdef class Captured:
             return 0
         if note.run is run_move and move_bytes(note.arguments) == sizeof(double) and self.link_places(note, step, MOVE, bases):
             return 0
-        step.kind = PYTHON if note.kind == CALL else OUTCOME if note.kind == DECISION else KERNEL
-        self.link_kernel(step, note.run, note.arguments, 0 if note.steady else note.argument_bytes, note.outcome, kernels)
-        if not self.link_places(note, step, step.kind, bases):
+        if note.kind == CALL:
+            step.kind = PYTHON
+            return 0
+        self.link_kernel(step, note.run, note.arguments, 0 if note.steady else note.argument_bytes,
+                         note.outcome if note.kind == DECISION else NO_OUTCOME, kernels)
+        if not self.link_places(note, step, KERNEL if note.steady else APART, bases):
             self.link_addresses(step, [(note.places[j].slot, note.places[j].offset) for j in range(note.count)], bases)
         return 0
 
@@ -442,7 +447,7 @@ cdef class Captured:
         cdef const Place* output = &note.places[note.count - 1]
         cdef intptr_t lanes = block_bytes(each.dtype) // cg_itemsize[each.dtype]
         cdef int j
-        if cg_poisons or each.n < 2 or output.end != <intptr_t>self.notes.slots[output.slot].nbytes:
+        if cg_poisons or each.n < 2 or output.first % LINE or output.end != <intptr_t>self.notes.slots[output.slot].nbytes:
             return 0
         for j in range(note.count):
             if self.notes.slots[note.places[j].slot].origin == OUTSIDE:

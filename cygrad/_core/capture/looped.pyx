@@ -10,11 +10,12 @@ from cygrad._core.capture.layouts cimport MADE, SAME, Layout
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
 from cygrad._core.capture.replay cimport Replay
 from cygrad._core.compute.dispatch cimport Op
+from cygrad._core.graph.notes cimport DECISION
 from cygrad._core.graph.tensor cimport TensorImpl, empty, value_address
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.drivers.traversal cimport PADDING
-from cygrad._kernels.programs.linked cimport OUTCOME, run_all_linked
+from cygrad._kernels.programs.linked cimport run_all_linked
 
 from cygrad._core.compute.dispatch import ops
 
@@ -67,7 +68,7 @@ cdef class LoopedStep:
         self.recorded += [(PASSED, k, (<Layout>layout).base) for k, layout in enumerate(self.result_layouts)
                           if (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable]
         self.fits = self.can_loop()
-        decisions = [k for k in range(replay.forward_part.first, replay.forward_part.end) if replay.steps[k].kind == OUTCOME]
+        decisions = [k for k in range(replay.forward_part.first, replay.forward_part.end) if replay.notes.notes[k].kind == DECISION]
         self.first_decision = decisions[0] if decisions else -1
 
     @property

@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
 
 from cygrad._core.compute.places cimport dense, stored
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_INT8, CG_INT16, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS,
@@ -153,6 +153,7 @@ def sums(TensorImpl input not None, tuple bands not None):
         dim += x.ndim
         if not 0 <= dim < x.ndim:
             raise IndexError(f"the tensor has {x.ndim} dims, and no dim {along}")
+        clear_arguments(&arguments, sizeof(arguments))
         read_table(band, sizes[dim], &arguments.table)
         arguments.size, sizes[dim] = sizes[dim], arguments.table.rows
         y = empty(x.dtype_nr, x.ndim, sizes)
@@ -242,6 +243,7 @@ def largest(TensorImpl input not None, tuple bands not None):
     cdef Table* table
     cdef intptr_t work
     cdef int dims = <int>len(bands), before = x.ndim - dims, d
+    clear_arguments(&windows, sizeof(windows))
     windows.dtype, windows.outer = x.dtype_nr, 1
     if not 0 < dims <= min(MAX_WINDOW_DIMS, x.ndim):
         raise RuntimeError(f"the tensor has {x.ndim} dims, and no windows of {dims}")

@@ -5,7 +5,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.copies cimport empty_in_order
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport Launch, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.memory.formats cimport order_of
@@ -68,6 +68,7 @@ def arange_into(TensorImpl tensor not None, start, step):
     cdef Range numbers
     cdef Launch launch
     cdef bint are_integers = cg_is_integer[tensor.dtype_nr] or isinstance(start, int) and isinstance(step, int)
+    clear_arguments(&numbers, sizeof(numbers))
     numbers.count = tensor.count
     if are_integers:
         numbers.first, numbers.increment = integer(int(start), "start"), integer(int(step), "step")

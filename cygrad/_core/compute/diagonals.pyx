@@ -5,7 +5,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.graph.launches cimport Launch, add_changed, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_changed, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, empty, view_of
 from cygrad._core.memory.sizes cimport integer, sizes_tuple, wrap_dim
@@ -69,6 +69,7 @@ cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper,
     cdef Triangle side
     cdef Launch launch
     cdef intptr_t above, rows, columns
+    clear_arguments(&side, sizeof(side))
     if input.ndim < 2:
         raise RuntimeError(f"{rule.name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
     rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]

@@ -8,7 +8,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.places cimport dense
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.operands.operands cimport RELEASE_GIL, refused
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_DIMS
@@ -228,6 +228,7 @@ def distances_by_differences(TensorImpl x1 not None, TensorImpl x2 not None):
     cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr), result
     cdef intptr_t batch = 1, rows = a.sizes[a.ndim - 2], size = a.sizes[a.ndim - 1], columns = b.sizes[b.ndim - 1]
     cdef int d
+    clear_arguments(&g, sizeof(g))
     if a.ndim != b.ndim or size != b.sizes[b.ndim - 2] or a.dtype_nr not in (CG_FLOAT32, CG_FLOAT64):
         raise RuntimeError("sets of vectors have the same coordinates and the same dims in front, of float32 or float64")
     for d in range(a.ndim - 2):
@@ -252,6 +253,7 @@ def pulled_rows(TensorImpl weights not None, TensorImpl x1 not None, TensorImpl 
     cdef Sets g
     cdef TensorImpl a = dense(x1, x1.dtype_nr), b = dense(x2, x1.dtype_nr)
     cdef TensorImpl w = weights if weights.ndim == 2 and weights.dtype_nr == x1.dtype_nr else dense(weights, x1.dtype_nr)
+    clear_arguments(&g, sizeof(g))
     read_sets(&g, a, b, w)
     return pulled(&g, PULLED_ROWS, w, a, b)
 
@@ -272,6 +274,7 @@ cdef TensorImpl over_pairs(TensorImpl input, TensorImpl other, Action action):
     cdef intptr_t[MAX_DIMS] sizes
     cdef TensorImpl a = dense(input, input.dtype_nr), b = dense(other, input.dtype_nr), result
     cdef int d
+    clear_arguments(&g, sizeof(g))
     read_set(&g, a, b)
     for d in range(a.ndim - 2):
         sizes[d] = a.sizes[d]
@@ -288,6 +291,7 @@ def pulled_pairs(TensorImpl weights not None, TensorImpl input not None):
     """Return, for each row of (..., n, m), the sum of its differences from the others, times the weights (..., pairs)."""
     cdef Sets g
     cdef TensorImpl a = dense(input, input.dtype_nr), w = dense(weights, input.dtype_nr)
+    clear_arguments(&g, sizeof(g))
     read_set(&g, a, a)
     if w.ndim != a.ndim - 1 or w.count != g.batch * g.columns:
         raise RuntimeError("there is a weight for each pair of rows")

@@ -9,7 +9,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.places cimport dense
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport Launch, add_changed, add_input, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_changed, add_input, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT64
@@ -74,6 +74,7 @@ cdef TensorImpl over_rows(TensorImpl rows, TensorImpl grids):
     cdef Launch launch
     cdef intptr_t[2] sizes
     cdef TensorImpl x = dense(rows, CG_FLOAT64), result
+    clear_arguments(&g, sizeof(g))
     if rows.ndim != 2 or grids is not None and (grids.ndim != 2 or grids.sizes[0] != 2 or grids.sizes[1] != rows.sizes[1]):
         raise RuntimeError("rows have two dims, and two grids a number for each column")
     g.rows, g.columns, g.has_grids = x.sizes[0], x.sizes[1], grids is not None

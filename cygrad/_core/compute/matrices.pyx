@@ -9,7 +9,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.compute.places cimport dense
-from cygrad._core.graph.launches cimport Traits, add_input, add_output, begin_launch, run_decision, run_launch
+from cygrad._core.graph.launches cimport Traits, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
 from cygrad._core.graph.rules cimport RuleOp, needs_node, record, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, empty_strided
 from cygrad._core.memory.sizes cimport sizes_tuple
@@ -163,6 +163,7 @@ def first_failure(TensorImpl results not None, int dims=0):
     cdef intptr_t each = 1
     cdef int d, number
     cdef Failures failures
+    clear_arguments(&failures, sizeof(failures))
     for d in range(results.ndim - dims, results.ndim):
         each *= results.sizes[d]
     failures.dtype, failures.count = results.dtype_nr, results.count
@@ -234,6 +235,7 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
     """
     cdef Finiteness finiteness
     cdef int number
+    clear_arguments(&finiteness, sizeof(finiteness))
     finiteness.dtype, finiteness.ndim, finiteness.triangle = matrices.dtype_nr, matrices.ndim, triangle
     memcpy(finiteness.sizes, matrices.sizes, matrices.ndim * sizeof(intptr_t))
     memcpy(finiteness.strides, matrices.strides, matrices.ndim * sizeof(intptr_t))
@@ -298,6 +300,7 @@ cdef class MatrixLoop:
         cdef double work
         cdef intptr_t count = 1
         cdef int dtype, k, d
+        clear_arguments(&call, sizeof(call))
         if len(tensors) != self.inputs:
             raise TypeError(f"a loop {self.signature} takes {self.inputs} tensors, got {len(tensors)}")
         dtype = (<TensorImpl?>tensors[0]).dtype_nr
@@ -428,6 +431,7 @@ cdef class Transform:
         cdef Launch launch
         cdef intptr_t shape[MAX_DIMS]
         cdef int d, before = cg_itemsize[self.source], after = cg_itemsize[self.target]
+        clear_arguments(&call, sizeof(call))
         memcpy(shape, x.sizes, x.ndim * sizeof(intptr_t))
         shape[self.dim] = self.size
         result = empty(self.target, x.ndim, shape)

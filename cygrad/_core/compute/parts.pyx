@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport attach, connect
-from cygrad._core.graph.launches cimport Launch, add_part, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_part, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.node cimport finish_node_type
 from cygrad._core.graph.rules cimport RuleNode, RuleOp, init_rule_node, record, rule_op
 from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, view_of
@@ -268,6 +268,7 @@ cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
     cdef Py_ssize_t itemsize = cg_itemsize[whole.dtype_nr], offset = offset_of(part) - offset_of(whole)
     cdef int d, ndim = 0
     cdef bint is_box = part.ndim == whole.ndim and 2 * part.count > whole.count
+    clear_arguments(&frame, sizeof(frame))
     for d in range(whole.ndim if is_box else 0):
         is_box = is_box and part.strides[d] == whole.strides[d]
         frame.starts[d] = offset // whole.strides[d]

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from cygrad._core.compute.places cimport dense, element, stored
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL
@@ -171,6 +171,7 @@ cdef TensorImpl window_columns(TensorImpl input, steps, kernel, count, bint merg
     cdef intptr_t shape[3]
     cdef intptr_t windows, rows
     cdef int dims = x.ndim - 2, d
+    clear_arguments(&g, sizeof(g))
     read_geometry(&g, dims, steps, kernel, count)
     g.first[DIMS - dims] = first
     g.examples, g.channels = x.sizes[0], x.sizes[1]
@@ -200,6 +201,7 @@ cdef TensorImpl sum_columns(TensorImpl input, steps, kernel, count, sizes):
     cdef intptr_t shape[2 + DIMS]
     cdef TensorImpl columns = dense(input, cg_loops_of[input.dtype_nr]), result
     cdef int dims = <int>len(sizes), d
+    clear_arguments(&g, sizeof(g))
     read_geometry(&g, dims, steps, kernel, count)
     if columns.ndim != 3 or columns.sizes[2] != g.count[0] * g.count[1] * g.count[2]:
         raise RuntimeError("the columns have no longer the sizes of the windows")

@@ -4,7 +4,8 @@ from libc.stdint cimport (INT64_MIN, UINT64_MAX, int8_t, int16_t, int32_t, int64
 from libc.string cimport memcpy
 
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport Launch, STEADY, add_changed, add_input, add_output, begin_launch, run_decision, run_launch
+from cygrad._core.graph.launches cimport (STEADY, Launch, add_changed, add_input, add_output, begin_launch, clear_arguments,
+                                          run_decision, run_launch)
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SPECIAL, TensorImpl, empty, look_address, view_of
 from cygrad._core.memory.sizes cimport parse_sizes, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
@@ -129,6 +130,7 @@ cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl p
     cdef Launch launch
     cdef intptr_t itemsize = cg_itemsize[whole.dtype_nr]
     cdef int d
+    clear_arguments(&along, sizeof(along))
     along.dtype, along.dim, along.ndim, along.change = whole.dtype_nr, dim, index.ndim, change
     for d in range(index.ndim):
         along.sizes[d] = index.sizes[d]
@@ -175,6 +177,7 @@ cdef TensorImpl with_dim(TensorImpl tensor, int dim, int ndim):
 cdef bint any_outside(TensorImpl places, intptr_t size) noexcept:
     """Say whether one of dense places of int64 is outside of a dim."""
     cdef Bounds bounds
+    clear_arguments(&bounds, sizeof(bounds))
     bounds.count, bounds.size = places.count, size
     return run_decision("bounds", find_outside, &bounds, sizeof(bounds), places)
 
@@ -311,6 +314,7 @@ cdef void change_slices(TensorImpl whole, int dim, TensorImpl places, TensorImpl
     cdef Slices slices
     cdef Launch launch
     cdef int d
+    clear_arguments(&slices, sizeof(slices))
     slices.dtype, slices.change = cg_real[whole.dtype_nr], change
     slices.outer, slices.size, slices.count = 1, whole.sizes[dim], places.count
     slices.inner = cg_itemsize[whole.dtype_nr] // cg_itemsize[slices.dtype]
@@ -502,6 +506,7 @@ def ranked(TensorImpl input not None, int dim, bint descending, intptr_t first):
     cdef intptr_t shape[MAX_DIMS]
     cdef int d, along = wrap_dim(dim, input.ndim)
     cdef bint exist = 0 <= first <= input.sizes[along] if input.ndim else first == 1
+    clear_arguments(&ranking, sizeof(ranking))
     if not fits_ranking(input, dim) or not exist:
         raise RuntimeError(f"no {first} places of elements along dim {dim} of {tuple(input.shape)}")
     ranking.rows = ranking.apart = 1

@@ -9,7 +9,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.places cimport dense
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL, refused
@@ -270,6 +270,7 @@ def read_at_points(TensorImpl input not None, TensorImpl grid not None, reading)
     cdef TensorImpl image = dense(input, input.dtype_nr), points = dense(grid, input.dtype_nr), result
     cdef intptr_t shape[MAX_DIMS]
     cdef int d
+    clear_arguments(&g, sizeof(g))
     read_reading(&g, points, reading, image.sizes)
     shape[0], shape[1] = g.examples, g.channels
     for d in range(g.dims):
@@ -285,6 +286,7 @@ def spread_from_points(TensorImpl input not None, TensorImpl grid not None, read
     cdef Reading g
     cdef TensorImpl values = dense(input, input.dtype_nr), points = dense(grid, input.dtype_nr), result
     cdef intptr_t shape[MAX_DIMS]
+    clear_arguments(&g, sizeof(g))
     shape[0], shape[1] = values.sizes[0], values.sizes[1]
     if len(sizes) + 2 != points.ndim:
         raise RuntimeError("images have a size for each dim")
@@ -303,6 +305,7 @@ def slopes_at_points(TensorImpl gradient not None, TensorImpl input not None, Te
     cdef Reading g
     cdef TensorImpl values = dense(gradient, input.dtype_nr), image = dense(input, input.dtype_nr), points = dense(grid, input.dtype_nr)
     cdef TensorImpl result
+    clear_arguments(&g, sizeof(g))
     read_reading(&g, points, reading, image.sizes)
     check_values(values, points, &g)
     result = empty(points.dtype_nr, points.ndim, points.sizes)

@@ -9,8 +9,8 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.contraction cimport contract
-from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add_output, begin_launch, kernel_function,
-                                          run_decision, run_launch)
+from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add_output, begin_launch, clear_arguments,
+                                          kernel_function, run_decision, run_launch)
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, TensorImpl, empty, is_dense, new_address, new_tensor, shallow_copy, stand_alone,
                                         value_address)
@@ -112,6 +112,7 @@ cdef int find_nan(void* arguments, char** data) noexcept nogil:
 cdef bint holds_nan(TensorImpl x) noexcept:
     """Say whether there is a NaN among the elements of a result that was just computed."""
     cdef Elements elements
+    clear_arguments(&elements, sizeof(elements))
     if not cg_is_floating_point[x.dtype_nr]:
         return False
     elements.dtype, elements.count = x.dtype_nr, x.count
@@ -127,6 +128,7 @@ cdef int find_truth(void* arguments, char** data) noexcept nogil:
 cdef bint is_true(TensorImpl x) noexcept:
     """Say whether the one element of a tensor is not 0."""
     cdef Elements elements
+    clear_arguments(&elements, sizeof(elements))
     elements.dtype, elements.count = x.dtype_nr, 1
     return run_decision("bool", find_truth, &elements, sizeof(elements), x)
 
@@ -155,6 +157,7 @@ cdef int find_beyond(void* arguments, char** data) noexcept nogil:
 def lie_between(TensorImpl x not None, double least, double most):
     """Say whether all numbers of a result in float32 or float64 lie in a range, which NaN does not."""
     cdef Range limits
+    clear_arguments(&limits, sizeof(limits))
     if x.dtype_nr not in (CG_FLOAT32, CG_FLOAT64) or not x.flags & CONTIGUOUS:
         raise RuntimeError(f"row-major floats are compared with limits, not {dtypes[x.dtype_nr].name}")
     limits.dtype, limits.count, limits.least, limits.most = x.dtype_nr, x.count, least, most
@@ -184,6 +187,7 @@ cdef void reduce_few(const cg_reduction* kernel, TensorImpl x, TensorImpl result
     """Reduce all of a few dense elements."""
     cdef Few few
     cdef Launch launch
+    clear_arguments(&few, sizeof(few))
     if not noted:
         run_small(kernel, x.dtype_nr, value_address(x), x.count, new_address(result))
         return
@@ -381,10 +385,16 @@ cdef int run_find(void* arguments, char** data) noexcept nogil:
     return 0
 
 
+cdef void describe_line(Operand* operand, TensorImpl tensor) noexcept:
+    """Describe a tensor without its address."""
+    describe_operand(operand, tensor, tensor.dtype_nr, tensor.ndim)
+    operand.data = NULL
+
+
 cdef void begin_line(Line* line, Launch* launch, kernel_function run, const cg_reduction* kernel, TensorImpl x, int dim) noexcept:
     line.kernel, line.ndim, line.dim, line.reverse = kernel, x.ndim, dim, False
     memcpy(line.shape, x.sizes, x.ndim * sizeof(intptr_t))
-    describe_operand(&line.x, x, x.dtype_nr, x.ndim)
+    describe_line(&line.x, x)
     begin_launch(launch, kernel.name, run, line, sizeof(Line))
     add_input(launch, x)
 
@@ -397,10 +407,11 @@ def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     cdef Line line
     cdef Launch launch
     cdef int d = wrap_dim(along, x.ndim)
+    clear_arguments(&line, sizeof(line))
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
     begin_line(&line, &launch, run_scan, op.kernel, x, d)
     line.reverse = reverse
-    describe_operand(&line.values, result, result.dtype_nr, x.ndim)
+    describe_line(&line.values, result)
     add_output(&launch, result)
     run_launch(&launch, x.count >= RELEASE_GIL)
     dtype = op.kernel.out_dtype[input.dtype_nr]
@@ -415,13 +426,14 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
     cdef int d = wrap_dim(along, detached.ndim)
     cdef Line line
     cdef Launch launch
+    clear_arguments(&line, sizeof(line))
     if detached.ndim and detached.sizes[d] == 0:
         raise IndexError(f"{caller or name}(): Expected reduction dim {d} to have non-zero size.")
     values = reduce_tensor(op, detached, d, True, None, None)
     indices = empty(CG_INT64, values.ndim, values.sizes)
     begin_line(&line, &launch, run_find, op.kernel, detached, d)
-    describe_operand(&line.values, values, values.dtype_nr, values.ndim)
-    describe_operand(&line.indices, indices, CG_INT64, values.ndim)
+    describe_line(&line.values, values)
+    describe_line(&line.indices, indices)
     add_input(&launch, values)
     add_output(&launch, indices)
     run_launch(&launch, detached.count >= RELEASE_GIL)

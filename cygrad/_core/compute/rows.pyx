@@ -3,15 +3,14 @@
 cimport cython
 from cpython.float cimport PyFloat_AsDouble
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.node cimport RESULT
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport to_number, to_value
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_is_complex, cg_is_differentiable, cg_itemsize, cg_loops_of
-
-from cygrad._kernels.drivers.elementwise cimport elementwise_kernel
+from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, MAX_PARAMS, cg_is_complex, cg_is_differentiable, cg_itemsize, cg_loops_of,
+                                                  elementwise_kernel)
 
 from cygrad.ops import formula
 from cygrad.ops.dtypes import DTYPES, NUMBER, result_dtype
@@ -94,10 +93,11 @@ cdef object factor_error(Row op, int k, str kind):
 
 
 cdef int pack_params(Row op, const Value* params, int dtype, cg_number* packed) except -1:
-    """Lay the parameters out as an array of the dtype that is computed in."""
+    """Lay the parameters out as an array of the dtype that is computed in, and 0 behind it."""
     cdef Value value
     cdef int k
     dtype = cg_loops_of[dtype]
+    memset(packed, 0, MAX_PARAMS * sizeof(cg_number))
     for k in range(op.params):
         value = params[k]
         if not cg_is_complex[dtype] and value.kind == b"c":

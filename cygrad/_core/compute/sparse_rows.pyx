@@ -6,7 +6,7 @@ Row r has the entries starts[r] to starts[r + 1]: their columns and values. Thre
 from libc.stdint cimport int32_t, int64_t, intptr_t
 
 from cygrad._core.compute.places cimport dense
-from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, run_decision, run_launch
+from cygrad._core.graph.launches cimport Launch, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty, look_address
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL, refused
@@ -143,6 +143,7 @@ def rows_times(TensorImpl starts not None, TensorImpl columns not None, TensorIm
     cdef Launch launch
     cdef intptr_t[MAX_DIMS] shape
     cdef TensorImpl result, numbers = dense(values, values.dtype_nr), x = dense(matrix, values.dtype_nr)
+    clear_arguments(&g, sizeof(g))
     if values.dtype_nr not in (CG_FLOAT32, CG_FLOAT64, CG_COMPLEX64, CG_COMPLEX128):
         raise refused("sparse_rows", values.dtype_nr)
     g.dtype, g.wide, g.rows, g.entries = values.dtype_nr, starts.dtype_nr == CG_INT64, starts.count - 1, columns.count
@@ -219,6 +220,7 @@ def rows_of(TensorImpl coordinates not None, intptr_t rows, bint wide):
     cdef Launch launch
     cdef TensorImpl places = dense(coordinates, CG_INT64), starts, columns, order = None
     cdef intptr_t count = rows + 1
+    clear_arguments(&g, sizeof(g))
     g.rows, g.entries, g.wide = rows, places.sizes[1], wide
     g.ordered = run_decision("descent", find_descent, &g, sizeof(Places), places) == 0
     starts = empty(CG_INT64 if wide else CG_INT32, 1, &count)

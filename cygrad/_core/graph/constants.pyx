@@ -2,7 +2,7 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport STEADY, Launch, Traits, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
 from cygrad._kernels.drivers.copying cimport Copy, Move, run_copy, run_move, run_stored_copy, store_copy
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_number
@@ -23,6 +23,7 @@ cdef int run_zeros(void* arguments, char** data) noexcept nogil:
 cdef void zero(TensorImpl tensor) noexcept:
     cdef Zeros zeros
     cdef Launch launch
+    clear_arguments(&zeros, sizeof(zeros))
     zeros.count, zeros.itemsize = tensor.count, cg_itemsize[tensor.dtype_nr]
     begin_launch(&launch, "zeros", run_zeros, &zeros, sizeof(zeros))
     launch.traits = &STEADY
@@ -44,6 +45,7 @@ cdef TensorImpl tensor_of_number(const void* number, int dtype):
     cdef TensorImpl result = empty(dtype, 0, NULL)
     cdef Number arguments
     cdef Launch launch
+    clear_arguments(&arguments, sizeof(arguments))
     arguments.itemsize = cg_itemsize[dtype]
     memcpy(&arguments.number, number, arguments.itemsize)
     begin_launch(&launch, "number", write_number, &arguments, sizeof(arguments))
@@ -59,6 +61,7 @@ cdef Traits OF_MOVES = Traits(steady=True, safe=True, makes=False, again=NULL, s
 cdef int move(TensorImpl target, TensorImpl source) noexcept:
     cdef Move moved
     cdef Launch launch
+    clear_arguments(&moved, sizeof(moved))
     moved.count, moved.dtype = target.count, target.dtype_nr
     begin_launch(&launch, "move", run_move, &moved, sizeof(moved))
     launch.traits = &OF_MOVES

@@ -92,6 +92,7 @@ cdef int to_number(Value* value, int dtype) except -1:
 
     RuntimeError where an integer dtype does not hold it, or a real one a number with an imaginary part: nothing wraps.
     """
+    memset(&value.number, 0, sizeof(value.number))      # equal numbers have equal bytes
     if value.kind == b"c" and (value.imaginary or cg_is_complex[dtype]):
         if not cg_is_complex[dtype] and dtype != CG_BOOL:
             raise overflow_error(value, dtype)

@@ -3,18 +3,18 @@ from libc.stdint cimport INTPTR_MAX, intptr_t
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_DIFFERENCE, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SUM
-from cygrad._kernels.drivers.sums cimport loop_of_sum
 from cygrad._kernels.programs.steps cimport MAX_SLOTS
 
 
 cdef int kind_of_loop(const Loop* each) noexcept nogil:
     cdef int form = each.kernel.form
     if each.n != 1 or each.dtype != CG_FLOAT64 or each.out_dtype != CG_FLOAT64:
-        return SUM_LOOP if each.kernel == loop_of_sum(each.inputs) else LOOP
+        return LOOP if each.number_at < 0 else LOOP_OF_NUMBER if each.number_at == 0 else LOOP_BY_NUMBER
     if each.number_at < 0:
         return (ADD if form == CG_SUM else SUBTRACT if form == CG_DIFFERENCE else MULTIPLY if form == CG_PRODUCT else
                 NEGATE if form == CG_NEGATIVE else LOOP)
-    return (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else LOOP if form != CG_DIFFERENCE else
+    return (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else
+            LOOP_OF_NUMBER if form != CG_DIFFERENCE and each.number_at == 0 else LOOP_BY_NUMBER if form != CG_DIFFERENCE else
             SUBTRACT_NUMBER if each.number_at == 1 else SUBTRACT_FROM_NUMBER)
 
 
@@ -29,51 +29,56 @@ cdef int run_loop(void* arguments, char** data) noexcept nogil:
     return 0
 
 
+cdef inline int run_apart(const LinkedStep* step, const Address* addresses, char** bases, char** data, void* scratch) noexcept nogil:
+    cdef const Kernel* kernel = <const Kernel*>step.content
+    cdef const Address* place
+    cdef int j
+    for j in range(step.count):
+        data[j] = bases[step.bases[j]] + step.offsets[j]
+    for j in range(0 if step.count else step.offsets[1]):
+        place = &addresses[step.offsets[0] + j]
+        data[j] = bases[place.base] + place.offset
+    if not kernel.argument_bytes:
+        return kernel.run(kernel.arguments, data)
+    memcpy(scratch, kernel.arguments, kernel.argument_bytes)
+    return kernel.run(scratch, data)
+
+
 cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
                            void* scratch, intptr_t work) noexcept nogil:
     cdef const LinkedStep* step
     cdef const Kernel* kernel
-    cdef const Address* place
     cdef Loop* each
-    cdef void* arguments
     cdef char* data[MAX_SLOTS]      # of a group as well as of a launch
     cdef Py_ssize_t k = first, limit = first + work     # of small steps alone
     cdef int j, kind, outcome
     while k < last and k < limit:
         step = &steps[k]
         k += 1
-        each, kind = <Loop*>step.content, step.kind
+        kind = step.kind
         if kind < ELEMENT_KINDS:
             cg_run_element_step(step, bases)
             continue
-        if kind == LOOP:
-            for j in range(3):      # some, where a loop has fewer
-                data[j] = bases[step.bases[j]] + step.offsets[j]
-            put_number(each, data)
-            each.loop(data, each.strides, each.n, each.params)
-            limit -= each.n
-        elif kind == SUM_LOOP:
-            for j in range(step.count):
-                data[j] = bases[step.bases[j]] + step.offsets[j]
-            each.loop(data, each.strides, each.n, each.params)
-            limit -= each.n
-        elif kind == PYTHON:
+        if kind == MEMBER:
+            continue
+        if kind == PYTHON:
             return -1
-        elif kind != MEMBER:
+        for j in range(MAX_PLACES):     # some, where a step has fewer
+            data[j] = bases[step.bases[j]] + step.offsets[j]
+        if kind >= KERNEL:
             kernel = <const Kernel*>step.content
-            for j in range(step.count if step.count != APART else 0):
-                data[j] = bases[step.bases[j]] + step.offsets[j]
-            for j in range(step.offsets[1] if step.count == APART else 0):
-                place = &addresses[step.offsets[0] + j]
-                data[j] = bases[place.base] + place.offset
-            arguments = kernel.arguments
-            if kernel.argument_bytes:
-                memcpy(scratch, arguments, kernel.argument_bytes)
-                arguments = scratch
-            outcome = kernel.run(arguments, data)
-            if outcome < 0 or kind == OUTCOME and outcome != kernel.outcome:
+            outcome = kernel.run(kernel.arguments, data) if kind == KERNEL else run_apart(step, addresses, bases, data, scratch)
+            if outcome < 0 or kernel.decides and outcome != kernel.outcome:
                 return -1
             limit -= ELEMENTS_PER_STEP
+            continue
+        each = <Loop*>step.content
+        if kind == LOOP_OF_NUMBER:
+            data[2], data[1], data[0] = data[1], data[0], <char*>&each.number
+        elif kind == LOOP_BY_NUMBER:
+            data[2], data[1] = data[1], <char*>&each.number
+        each.loop(data, each.strides, each.n, each.params)
+        limit -= each.n
     return k
 
 

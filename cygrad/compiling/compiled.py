@@ -273,7 +273,8 @@ class Compiled:
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Capture | None) -> Any:
         positions = positions_of(entry.generators) if entry.generators and (entry.draws or entry.differentiable) else {}
         try:
-            results = replayed(entry.replay, inputs, entry.differentiable, Rerun(self, args, kwargs, entry, positions, with_floats))
+            rerun = Rerun(self, args, kwargs, entry, positions, with_floats) if entry.differentiable else None
+            results = replayed(entry.replay, inputs, entry.differentiable, rerun)
         except BaseException:
             go_back(positions)
             raise

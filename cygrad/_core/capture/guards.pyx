@@ -4,7 +4,7 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 
-from cygrad._core.capture.signature cimport is_plain_value, kind_of_parts, plain_kind
+from cygrad._core.capture.signature cimport is_of_kind, is_plain_value, kind_of_parts, plain_kind
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.levels.level cimport active_levels
 from cygrad._core.memory.storage cimport visible_version
@@ -114,6 +114,9 @@ cdef class Guard:
         if self.role == ABSENT:
             return value is MISSING
         try:
+            if isinstance(value, TensorImpl) and not levels:
+                tensors.append(value)
+                return is_of_kind(value, self.value, may_have_hooks)
             return isinstance(value, TensorImpl) and kind_of_parts(value, tensors, levels, may_have_hooks) == self.value
         except Uncommon:
             return False

@@ -7,5 +7,6 @@ Levels have the numbers of their places in a tuple.
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint may_have_hooks=?)
+cdef bint is_of_kind(TensorImpl tensor, tuple kind, bint may_have_hooks) except -1
 cdef object plain_kind(object value)
 cdef bint is_plain_value(object value)

@@ -1,5 +1,7 @@
 """The kind of the arguments of a call, and the plain tensors behind them (see signature.pxd for the contract)."""
 
+from libc.stdint cimport intptr_t
+
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
 from cygrad._core.graph.rules cimport needs_node, record, rule_op
@@ -18,6 +20,7 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.levels.tangents import without_tangent
 
 cdef enum:
+    FEW = 8         # tensors that are compared with each other
     NEEDS_GRAD = 1
     IS_INFERENCE = 2
     IS_PADDED = 4
@@ -35,8 +38,8 @@ cdef bint has_hooks(TensorImpl tensor):
     return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
 
 
-cdef object kind_of(TensorImpl tensor, bint may_have_hooks=False):
-    """Return the kind of a tensor; Uncommon for one that stands for others, or has hooks."""
+cdef int bits_of(TensorImpl tensor, bint may_have_hooks) except -1:
+    """Return what distinguishes a tensor besides its dtype, sizes and strides; Uncommon for one that stands for others, or has hooks."""
     cdef int bits = 0
     if type(tensor) is not tensor_type or tensor.flags & SPECIAL:
         raise Uncommon("a tensor that is sparse, of a subclass, with a tangent, or inside of vmap")
@@ -46,8 +49,29 @@ cdef object kind_of(TensorImpl tensor, bint may_have_hooks=False):
             raise Uncommon("a tensor with hooks")
     bits |= (IS_INFERENCE if tensor.flags & INFERENCE else 0) | (IS_VIEW if tensor.flags & VIEW else 0)
     bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
-    bits |= IS_LEAF if tensor.node is None else 0
-    return tensor.dtype_nr, bits, sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides)
+    return bits | (IS_LEAF if tensor.node is None else 0)
+
+
+cdef object kind_of(TensorImpl tensor, bint may_have_hooks=False):
+    """Return the kind of a tensor."""
+    return (tensor.dtype_nr, bits_of(tensor, may_have_hooks), sizes_tuple(tensor.ndim, tensor.sizes),
+            sizes_tuple(tensor.ndim, tensor.strides))
+
+
+cdef bint are_sizes(tuple sizes, const intptr_t* numbers, int ndim) except -1:
+    cdef int d
+    if len(sizes) != ndim:
+        return False
+    for d in range(ndim):
+        if <Py_ssize_t>sizes[d] != numbers[d]:
+            return False
+    return True
+
+
+cdef bint is_of_kind(TensorImpl tensor, tuple kind, bint may_have_hooks) except -1:
+    """Return True if a plain tensor is of a kind, without making its own; no other tensor has a kind that begins with a number."""
+    return (kind[0] == tensor.dtype_nr and bits_of(tensor, may_have_hooks) == <int>kind[1]
+            and are_sizes(<tuple>kind[2], tensor.sizes, tensor.ndim) and are_sizes(<tuple>kind[3], tensor.strides, tensor.ndim))
 
 
 cdef int number_of(Level level, tuple levels) except -1:
@@ -158,9 +182,24 @@ cdef object kind_of_value(object value, list tensors, list others, tuple levels)
     return kind, id(value)
 
 
+cdef bint lie_apart(list tensors) noexcept:
+    """Return True if a few tensors have memory of their own."""
+    cdef Py_ssize_t count = len(tensors), k, j
+    if count > FEW:
+        return False
+    for k in range(1, count):
+        for j in range(k):
+            if owner_of((<TensorImpl>tensors[k]).storage) is owner_of((<TensorImpl>tensors[j]).storage):
+                return False
+    return True
+
+
 cpdef object shared_memory(list tensors):
     """Return which tensors lie in the memory of others, and how far from them."""
-    cdef dict first = {}
+    cdef dict first
+    if lie_apart(tensors):
+        return ()
+    first = {}
     cdef list layout = []
     cdef TensorImpl tensor
     cdef int k

@@ -38,8 +38,8 @@ cdef bint has_hooks(TensorImpl tensor):
     return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
 
 
-cdef int bits_of(TensorImpl tensor, bint may_have_hooks) except -1:
-    """Return what distinguishes a tensor besides its dtype, sizes and strides; Uncommon for one that stands for others, or has hooks."""
+cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
+    """Return all that the kind of a tensor has besides dtype, sizes and strides; Uncommon for one that stands for others, or has hooks."""
     cdef int bits = 0
     if type(tensor) is not tensor_type or tensor.flags & SPECIAL:
         raise Uncommon("a tensor that is sparse, of a subclass, with a tangent, or inside of vmap")
@@ -54,7 +54,7 @@ cdef int bits_of(TensorImpl tensor, bint may_have_hooks) except -1:
 
 cdef object kind_of(TensorImpl tensor, bint may_have_hooks=False):
     """Return the kind of a tensor."""
-    return (tensor.dtype_nr, bits_of(tensor, may_have_hooks), sizes_tuple(tensor.ndim, tensor.sizes),
+    return (tensor.dtype_nr, marks_of(tensor, may_have_hooks), sizes_tuple(tensor.ndim, tensor.sizes),
             sizes_tuple(tensor.ndim, tensor.strides))
 
 
@@ -70,7 +70,7 @@ cdef bint are_sizes(tuple sizes, const intptr_t* numbers, int ndim) except -1:
 
 cdef bint is_of_kind(TensorImpl tensor, tuple kind, bint may_have_hooks) except -1:
     """Return True if a plain tensor is of a kind, without making its own; no other tensor has a kind that begins with a number."""
-    return (kind[0] == tensor.dtype_nr and bits_of(tensor, may_have_hooks) == <int>kind[1]
+    return (kind[0] == tensor.dtype_nr and marks_of(tensor, may_have_hooks) == <int>kind[1]
             and are_sizes(<tuple>kind[2], tensor.sizes, tensor.ndim) and are_sizes(<tuple>kind[3], tensor.strides, tensor.ndim))
 
 

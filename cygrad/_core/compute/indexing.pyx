@@ -1,7 +1,8 @@
 # cython: cdivision=True
 """Indexing: views of parts, look-up and assignment.
 
-Basic indices (int, slice, None, ...) give views; index arrays and masks are looked up by NumPy, which owns that algorithm.
+Basic indices (int, slice, None, ...) give views; tensors of integers are looked up by kernels (`lookups`), arrays, lists and masks by
+NumPy, which owns that algorithm.
 The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from cpython.bool cimport PyBool_Check
@@ -11,6 +12,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
+from cygrad._core.compute.lookups cimport look_up, put_at
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
@@ -166,6 +168,11 @@ def array_key(TensorImpl x not None, key):
         raise index_error(x, numpy_index, error) from None
 
 
+cdef tuple saved_items(tuple items):
+    """Return an index of tensors for a node: with copies of them."""
+    return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) else item for item in items])
+
+
 cdef object get_item(TensorImpl x, object key):
     cdef Cuts cuts
     cdef tuple items = read_key(key)
@@ -173,6 +180,11 @@ cdef object get_item(TensorImpl x, object key):
     if result is not None:
         if needs_node(x, None):
             record_part(x, result, items, &cuts)
+        return result
+    result = look_up(x, items)
+    if result is not None:
+        if needs_node(x, None):
+            record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_items(items)))
         return result
     numpy_index = numpy_key(items)
     try:
@@ -200,7 +212,9 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         warn_of_parts(dtypes[source.dtype_nr], dtypes[x.dtype_nr])
     if recorded and source is value:
         source = as_before(source, x)
-    if part is None:
+    if part is None and put_at(x, items, source, False):
+        items = saved_items(items) if recorded else items
+    elif part is None:
         numpy_index = numpy_key(items)
         items = saved_key(items, numpy_index) if recorded else items
         try:
@@ -249,7 +263,8 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     key = read_key(key)
     if accumulate:
         zero(result)
-        write_values(result, lambda array: numpy.add.at(array, numpy_key(key), values_of(input)))
+        if not put_at(result, key, input, True):
+            write_values(result, lambda array: numpy.add.at(array, numpy_key(key), values_of(input)))
     else:
         part = basic_view(result, key, &cuts)
         zero_outside(result, part)
@@ -266,7 +281,8 @@ cdef object arrays_of(object key):
 
 def add_at(TensorImpl whole not None, key, TensorImpl source not None):
     """Add to the elements at an index as a node keeps it, as often as it names each."""
-    write_values(whole, lambda array: numpy.add.at(array, arrays_of(key), values_of(source)))
+    if not (isinstance(key, tuple) and put_at(whole, key, source, True)):
+        write_values(whole, lambda array: numpy.add.at(array, arrays_of(key), values_of(source)))
     count_change(whole)
 
 

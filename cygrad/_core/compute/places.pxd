@@ -1,7 +1,14 @@
 """Elements at places that an index names along a dim: taken, put and added. Nothing is recorded."""
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl
+
+cdef enum Change:
+    TAKE        # from the whole to the part
+    PUT         # from the part to the whole
+    ADD
+    SUBTRACT
+    EITHER      # the sum of bools
 
 # Elements by their width; only sums of floats need the floats.
 ctypedef fused element:
@@ -14,5 +21,7 @@ ctypedef fused element:
 
 # A row-major tensor of the same elements in a dtype: itself where it is one.
 cdef TensorImpl dense(TensorImpl tensor, int dtype)
+# Whether one of dense places of int64 is outside of a dim; `from_end`: negative ones count from the end.
+cdef bint any_outside(TensorImpl places, intptr_t size, bint from_end=?) noexcept
 # A result in the dtype that it is stored in.
 cdef TensorImpl stored(TensorImpl result, int dtype)

@@ -13,13 +13,6 @@ from cygrad._core.operands.operands cimport RELEASE_GIL, copy_into, copy_of
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS, cg_is_complex,
                                                   cg_is_floating_point, cg_itemsize, cg_loops_of, cg_real)
 
-cdef enum Change:
-    TAKE        # from the whole to the part
-    PUT         # from the part to the whole
-    ADD
-    SUBTRACT
-    EITHER      # the sum of bools
-
 cdef struct Line:               # of an index, with the elements of the whole and of the part that belong to it; strides count parts
     intptr_t count, parts
     intptr_t along, step, own   # strides of the whole along the dim, of the whole from place to place, and of the part
@@ -147,7 +140,7 @@ cdef TensorImpl vector_of(TensorImpl tensor):
 
 
 cdef struct Bounds:
-    intptr_t count, size
+    intptr_t count, least, size
 
 
 cdef int find_outside(void* arguments, char** data) noexcept nogil:
@@ -157,7 +150,7 @@ cdef int find_outside(void* arguments, char** data) noexcept nogil:
     cdef intptr_t k
     cdef bint outside = False
     for k in range(bounds.count):      # without a branch, as nearly all are inside
-        outside |= (numbers[k] < 0) | (numbers[k] >= bounds.size)
+        outside |= (numbers[k] < bounds.least) | (numbers[k] >= bounds.size)
     return outside
 
 
@@ -174,11 +167,10 @@ cdef TensorImpl with_dim(TensorImpl tensor, int dim, int ndim):
     return view_of(tensor, 0, tensor.ndim + 1, sizes, strides)
 
 
-cdef bint any_outside(TensorImpl places, intptr_t size) noexcept:
-    """Say whether one of dense places of int64 is outside of a dim."""
+cdef bint any_outside(TensorImpl places, intptr_t size, bint from_end=False) noexcept:
     cdef Bounds bounds
     clear_arguments(&bounds, sizeof(bounds))
-    bounds.count, bounds.size = places.count, size
+    bounds.count, bounds.least, bounds.size = places.count, -size if from_end else 0, size
     return run_decision("bounds", find_outside, &bounds, sizeof(bounds), places)
 
 

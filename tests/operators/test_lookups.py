@@ -1,0 +1,122 @@
+"""Elements at places that tensors of integers name: read, written and added, against NumPy, and in captured functions."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad.autograd import grad
+
+DTYPES = ["bool", "uint8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+def drawn_case(seed):
+    """Return an array of some layout and an index of slices, ints, None, an ellipsis and arrays, whose result has few dims."""
+    random = np.random.default_rng(seed)
+    ndim = random.integers(1, 5)
+    shape = random.integers(1, 5, ndim)
+    dtype = np.dtype(DTYPES[random.integers(len(DTYPES))])
+    array = (random.standard_normal((*shape, 2)) * 4).astype(dtype)[..., 0]
+    array = array if random.random() < 0.5 else np.ascontiguousarray(array)
+    array = array.transpose(random.permutation(ndim))
+    looked_up = random.choice(ndim, random.integers(1, ndim + 1), replace=False)
+    common = tuple(random.integers(1, 4, random.integers(1, 3)))
+    key = []
+    for d, size in enumerate(array.shape):
+        if d in looked_up:
+            places = tuple(1 if random.random() < 0.2 else length for length in common)[random.integers(0, len(common)):]
+            key.append(random.integers(-size, size, places or common[-1:]).astype(random.choice([np.int64, np.int32])))
+        else:
+            start = random.integers(0, size)
+            key.append([slice(None), slice(start, None), slice(None, None, 2), int(start)][random.integers(4)])
+    if random.random() < 0.3:
+        key.insert(random.integers(len(key) + 1), None)
+    whole = [k for k, item in enumerate(key) if isinstance(item, slice) and item == slice(None)]
+    if whole and random.random() < 0.3:
+        key[whole[0]] = ...
+    return array, tuple(key)
+
+
+def with_tensors(key):
+    return tuple(cg.tensor(item) if isinstance(item, np.ndarray) else item for item in key)
+
+
+@pytest.mark.cases("seed", range(1000))
+def test_reading_and_writing_are_numpys(seed):
+    array, key = drawn_case(seed)
+    index, expected = with_tensors(key), array[key]
+    np.testing.assert_array_equal(cg.from_numpy(array)[index], expected)
+    random = np.random.default_rng(seed)
+    value = (random.standard_normal(expected.shape[random.integers(0, 2):]) * 4).astype(array.dtype)
+    changed, theirs = cg.from_numpy(array).clone(), array.copy()
+    changed[index] = cg.tensor(value)
+    theirs[key] = value
+    np.testing.assert_array_equal(changed, theirs)
+    changed[index] = 1
+    theirs[key] = 1
+    np.testing.assert_array_equal(changed, theirs)
+
+
+@pytest.mark.cases("seed", range(1000, 1400))
+def test_gradients_are_added_as_often_as_places_are_named(seed):
+    array, key = drawn_case(seed)
+    x = cg.tensor(np.ascontiguousarray(array.real.astype("float64"))).requires_grad_()
+    y = x[with_tensors(key)]
+    weights = np.random.default_rng(seed).standard_normal(y.shape)
+    theirs = np.zeros(array.shape)
+    np.add.at(theirs, key, weights)
+    assert grad(y, x, cg.tensor(weights))[0].numpy().tobytes() == theirs.tobytes()
+
+
+A, B, C = cg.tensor([1, 0, 1]), cg.tensor([2, 0, 1]), cg.tensor([[0, 1], [1, 0]])
+ALL = slice(None)
+TORCHS_STRIDES = [((ALL, A), (1, 20, 60, 5)), ((A,), (24, 4, 12, 1)), ((ALL, A, ALL, B), (10, 1, 5)), ((ALL, ALL, A, B), (3, 15, 1)),
+                  ((A, ..., B), (6, 1, 3)), ((ALL, ALL, C, slice(2)), (1, 40, 10, 5, 20)), ((0, ALL, A), (12, 4, 1)),
+                  ((ALL, 0, A), (1, 5, 15))]
+
+
+@pytest.mark.parametrize(("key", "strides"), TORCHS_STRIDES, ids=range(len(TORCHS_STRIDES)))
+def test_results_lie_as_torchs(key, strides):
+    """In the order of the tensor's strides where no index decides."""
+    assert cg.zeros(2, 3, 4, 5).permute(3, 1, 0, 2)[key].stride() == strides
+
+
+@pytest.mark.parametrize(("index", "dim", "size"), [(3, 0, 3), (-4, 0, 3), (5, 1, 5)])
+def test_places_outside_are_refused_and_nothing_changes(index, dim, size):
+    x, key = cg.ones(3, 5), (slice(None),) * dim + (cg.tensor([0, index]),)
+    for access in (lambda: x[key], lambda: x.__setitem__(key, 2.0)):
+        with pytest.raises(IndexError, match=f"index {index} is out of bounds for dimension {dim} with size {size}"):
+            access()
+    assert x.sum() == 15
+
+
+def test_an_index_may_be_the_tensor_itself():
+    x = cg.tensor([2, 0, 1, 3])
+    assert x[x].tolist() == [1, 2, 0, 3]
+    x[x] = cg.tensor([5, 6, 7, 8])
+    assert x.tolist() == [6, 7, 5, 8]
+    x = cg.arange(4)
+    x[cg.tensor([1, 2, 3])] = x[:3]
+    assert x.tolist() == [0, 0, 1, 2]
+
+
+def test_captured_functions_look_up_without_python():
+    """With other places at each call; one outside raises the function's own error."""
+    def loss(x, i, j):
+        y = x.clone()
+        y[i] = y[j] * 2
+        return (x[i, j] * y[:, j]).sum() + (x[i][:, None] * 3).sum()
+
+    def with_gradient(x, i, j):
+        value = loss(x, i, j)
+        return value.detach(), *grad(value, x)
+
+    compiled = cg.compile(with_gradient, fullgraph=True)
+    x = cg.rand(4, 4, dtype=cg.float64).requires_grad_()
+    for seed in range(5):
+        places = np.random.default_rng(seed).integers(-4, 4, (2, 3))
+        i, j = cg.tensor(places)
+        for ours, theirs in zip(compiled(x, i, j), with_gradient(x, i, j), strict=True):
+            assert ours.numpy().tobytes() == theirs.numpy().tobytes()
+    assert "0 calls of Python" in compiled.explain(x, i, j)
+    with pytest.raises(IndexError, match="index 4 is out of bounds"):
+        compiled(x, cg.tensor([0, 1, 4]), j)

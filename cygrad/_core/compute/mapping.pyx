@@ -3,12 +3,13 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
+cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
                                              same_shape, tensor_of_operand)
-from cygrad._core.programs.deferred cimport DeferredMap, any_pending, are_large, compute_operands, defer_map, defer_number
+from cygrad._core.programs.deferred cimport DeferredMap, any_pending, compute_operands, defer_map, defer_number, size_of_result
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
 from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
@@ -184,7 +185,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef int loop_out_dtype = out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype]
     cdef DeferredMap deferred
     cdef TensorImpl result
-    cdef bint pending, large
+    cdef bint pending, may_wait
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
             values[0].tensor is not NULL
             and (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
@@ -192,13 +193,13 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, map.shape)
     pending = any_pending(count, values)
-    large = are_large(ndim, map.shape)
-    if (waits and large or target is None and pending and (large or not ndim)) and not profiling_threads:
+    may_wait = size_of_result(ndim, map.shape) * cg_itemsize[dtype] >= settings.large
+    if (waits and may_wait or target is None and pending and (may_wait or not ndim)) and not profiling_threads:
         deferred.kernel, deferred.params, deferred.cost, deferred.masks = kernel, params, cost, masks
         deferred.dtype, deferred.number_dtype, deferred.out_dtype = loop_dtype, cg_loops_of[dtype], out_dtype
         deferred.loop_out_dtype = loop_out_dtype
         result = defer_number(&deferred, count, values) if pending and not ndim else None
-        if result is None and large:
+        if result is None and may_wait:
             result = defer_map(&deferred, count, values, ndim, map.shape)
         if result is not None:
             return result
@@ -214,7 +215,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
     launch.traits = &OF_MAPS
     map.common_dtype, map.out_dtype, map.masks = dtype, out_dtype, masks
-    if noted and target.flags & CONTIGUOUS and (map.fresh or waits and is_whole(target)) and are_large(ndim, map.shape):
+    if noted and target.flags & CONTIGUOUS and (map.fresh or waits and is_whole(target)) and target.count >= settings.large:
         launch.traits = &OF_LARGE_MAPS
     for k in range(count):
         map.is_number[k] = values[k].tensor is NULL

@@ -259,7 +259,7 @@ cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, 
 cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) except -1:
     """Reduce dims of a tensor into a new, dense one: block by block where it is pending."""
     if x.storage.program is not NULL and is_dense(x) and (
-            is_sum and contract(x, mask, result) or reduce_pending(kernel, x, mask, result, not profiling_threads)):
+            is_sum and x.count >= large and contract(x, mask, result) or reduce_pending(kernel, x, mask, result, not profiling_threads)):
         return 0
     if run_driver(kernel, is_sum, x, mask, result):
         raise MemoryError(f"{kernel.name.decode()}(): no memory for partial results")

@@ -156,7 +156,7 @@ cdef TensorImpl defer_number(const DeferredMap* map, int count, const Value* val
 cdef TensorImpl defer_copy(TensorImpl x, int dtype):
     cdef DeferredMap copy
     cdef Value value
-    if x.count < settings.large:
+    if x.count * max(cg_itemsize[x.dtype_nr], cg_itemsize[dtype]) < settings.large:
         return None
     value.tensor = <PyObject*>x
     copy.kernel, copy.params, copy.cost, copy.masks = NULL, NULL, 0, 0

@@ -327,7 +327,7 @@ def pending_results():
 
 
 def defer_from(intptr_t count):
-    """Set from how many elements on arrays are large, and return the limit before."""
+    """Set from how many elements on arrays are large, and from how many bytes on results may be pending; return the limit before."""
     run_pending(None, True)
     before = settings.large
     settings.large = count

@@ -2,6 +2,7 @@
 """Reductions of pending results (see pending_reductions.pxd for the contract)."""
 from cpython.object cimport PyObject
 
+cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.tensor cimport SAVED, new_address
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._core.operands.operands cimport Value
@@ -78,7 +79,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
     cdef Storage memory
     cdef int d, output, slot
     cdef bint is_needed, is_single = result.count == 1 and x.count > 1
-    if storage.program is NULL:
+    if storage.program is NULL or not is_single and x.count < settings.large:
         return False
     pending = <Pending>storage.program
     slot = pending.slot_of(x)

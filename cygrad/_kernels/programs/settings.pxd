@@ -7,7 +7,7 @@ cdef enum Mode:
     CHECKED     # each program runs a second time, step by step and in other memory, and each kernel: the bits are compared
 
 cdef Mode mode
-cdef intptr_t large     # elements of an array from which memory counts more than calls
+cdef intptr_t large     # bytes of a result from which it may be pending; elements of an array from which its reductions and replays join
 cdef intptr_t grouped   # elements of an array from which maps of a captured program run block by block
 cdef bint fuses         # results may be pending, and formulas are fused
 cdef bint noted         # each kernel is noted or checked, and takes no short cut

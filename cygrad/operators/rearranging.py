@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute.joining import rolled
+from cygrad._core.compute.lookups import flipped
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.memory.sizes import index_argument, normalized_dim
@@ -144,8 +145,11 @@ def flip(input: Tensor, *places: int | Sequence[int], dims: Ints | None = None) 
     tensor([2, 1, 0])
     """
     chosen = distinct_dims(spread(places, dims), input.ndim)
-    key: Any = (..., *[slice(None, None, -1 if d in chosen else 1) for d in range(input.ndim)])
-    return recorded(flip, (input,), computed(to_array(input)[key].copy()), dims=chosen)
+    result = flipped(input, chosen)
+    if result is None:
+        key: Any = (..., *[slice(None, None, -1 if d in chosen else 1) for d in range(input.ndim)])
+        result = computed(to_array(input)[key].copy())
+    return recorded(flip, (input,), result, dims=chosen)
 
 
 @operator

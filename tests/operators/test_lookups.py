@@ -99,12 +99,28 @@ def test_an_index_may_be_the_tensor_itself():
     assert x.tolist() == [0, 0, 1, 2]
 
 
+@pytest.mark.cases("seed", range(2000, 2200))
+def test_flips_are_numpys(seed):
+    array, _ = drawn_case(seed)
+    dims = np.flatnonzero(np.random.default_rng(seed).integers(0, 2, array.ndim)).tolist()
+    flipped = cg.from_numpy(array).flip(dims)
+    assert flipped.is_contiguous()
+    np.testing.assert_array_equal(flipped, np.flip(array, dims))
+
+
+@pytest.mark.parametrize("shape", [(), (0, 2), (2,) * 9])
+def test_flips_of_any_number_of_dims(shape):
+    array = np.arange(np.prod(shape)).reshape(shape)
+    dims = range(0, len(shape), 2)
+    np.testing.assert_array_equal(cg.tensor(array).flip(*dims), np.flip(array, tuple(dims)))
+
+
 def test_captured_functions_look_up_without_python():
     """With other places at each call; one outside raises the function's own error."""
     def loss(x, i, j):
         y = x.clone()
         y[i] = y[j] * 2
-        return (x[i, j] * y[:, j]).sum() + (x[i][:, None] * 3).sum()
+        return (x[i, j] * y.flip(0, 1)[:, j]).sum() + (x[i][:, None] * 3).sum()
 
     def with_gradient(x, i, j):
         value = loss(x, i, j)

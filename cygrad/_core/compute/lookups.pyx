@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from cygrad._core.compute.parts cimport Cuts, basic_view
 from cygrad._core.compute.places cimport ADD, EITHER, PUT, TAKE, Change, any_outside, dense, element
 from cygrad._core.graph.launches cimport STEADY, Launch, add_changed, add_input, add_output, begin_launch, clear_arguments, run_launch
-from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, tensor_type, view_of
+from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, cg_itemsize, cg_loops_of,
@@ -24,6 +24,7 @@ cdef enum:
 cdef struct Lookup:
     int dtype, ndim, indices
     Change change
+    intptr_t start                              # of the whole, from its first element
     intptr_t[DIMS] sizes, steps, own            # of the part, strides of the whole in dims that no index has, and of the part
     intptr_t[MOST] lengths, along               # of the dims of the whole that are looked up: sizes and strides
     intptr_t[MOST][DIMS] places                 # strides of indices
@@ -53,6 +54,9 @@ cdef inline void move_elements(element* target, element* part, intptr_t count, i
     cdef element number
     if step == 1 and own == 1 and change == TAKE:
         memcpy(part, target, count * sizeof(element))
+    elif step == -1 and own == 1 and change == TAKE:
+        for j in range(count):
+            part[j] = target[-j]
     elif step == 1 and own == 1 and change == PUT:
         memcpy(target, part, count * sizeof(element))
     elif step == 1 and own == 0 and change == PUT:
@@ -125,6 +129,7 @@ cdef int run_lookup(void* arguments, char** data) noexcept nogil:
     cdef int width = cg_itemsize[cg_real[g.dtype]], d, k
     for k in range(g.indices):
         indices[k] = <const int64_t*>data[2 + k]
+    whole += g.start * width
     memset(at, 0, sizeof(at))
     while True:
         move_row_of(whole, part, g, indices)
@@ -226,7 +231,7 @@ cdef TensorImpl read_lookup(TensorImpl x, tuple items, Lookup* g, list indices):
         dim += fill if item is Ellipsis else type(item) is not int
     if view.ndim - len(dims) + ndim > DIMS:
         return None
-    g.dtype, g.ndim, g.indices = x.dtype_nr, view.ndim - <int>len(dims) + ndim, <int>len(dims)
+    g.dtype, g.ndim, g.indices, g.start = x.dtype_nr, view.ndim - <int>len(dims) + ndim, <int>len(dims), 0
     before, dim = max(before, 0), 0
     for d in range(view.ndim):
         if d in dims:
@@ -281,6 +286,33 @@ cdef TensorImpl look_up(TensorImpl x, tuple items):
     add_output(&launch, result)
     for index in indices:
         add_input(&launch, index)
+    run_launch(&launch, result.count >= RELEASE_GIL)
+    return result
+
+
+def flipped(TensorImpl input not None, dims):
+    """Return a row-major copy with the order of elements reversed along some dims; None for a tensor of no or of many dims."""
+    cdef Lookup g
+    cdef Launch launch
+    cdef TensorImpl result
+    cdef int parts = cg_itemsize[input.dtype_nr] // cg_itemsize[cg_real[input.dtype_nr]], d
+    if not 0 < input.ndim <= DIMS:
+        return None
+    result = empty(input.dtype_nr, input.ndim, input.sizes)
+    if not result.count:
+        return result
+    clear_arguments(&g, sizeof(g))
+    g.dtype, g.ndim, g.indices, g.start = input.dtype_nr, input.ndim, 0, 0
+    for d in range(input.ndim):
+        g.sizes[d], g.steps[d] = input.sizes[d], input.strides[d] * parts
+        if d in dims:
+            g.start += (g.sizes[d] - 1) * g.steps[d]
+            g.steps[d] = -g.steps[d]
+    set_part(&g, result, TAKE)
+    begin_launch(&launch, "flip", run_lookup, &g, sizeof(g))
+    launch.traits = &STEADY
+    add_input(&launch, input)
+    add_output(&launch, result)
     run_launch(&launch, result.count >= RELEASE_GIL)
     return result
 

@@ -1,0 +1,5 @@
+from collections.abc import Collection
+
+from cygrad.tensor import Tensor
+
+def flipped(input: Tensor, dims: Collection[int]) -> Tensor | None: ...

@@ -89,6 +89,15 @@ def test_places_outside_are_refused_and_nothing_changes(index, dim, size):
     assert x.sum() == 15
 
 
+def test_an_index_that_is_not_row_major_decides_how_the_result_lies():
+    assert cg.arange(5.0)[cg.tensor([[0, 1, 2], [2, 1, 0]]).t()].stride() == (1, 3)
+
+
+def test_too_many_indices_are_refused():
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        cg.tensor(3.0)[cg.tensor([0])]
+
+
 def test_an_index_may_be_the_tensor_itself():
     x = cg.tensor([2, 0, 1, 3])
     assert x[x].tolist() == [1, 2, 0, 3]
@@ -97,6 +106,15 @@ def test_an_index_may_be_the_tensor_itself():
     x = cg.arange(4)
     x[cg.tensor([1, 2, 3])] = x[:3]
     assert x.tolist() == [0, 0, 1, 2]
+
+
+def test_other_tensors_may_lie_in_the_same_foreign_memory():
+    array = np.arange(6.0)
+    cg.from_numpy(array)[cg.tensor([1, 2, 3])] = cg.from_numpy(array[:3])
+    assert array.tolist() == [0, 0, 1, 2, 4, 5]
+    array = np.array([2, 0, 1, 3])
+    cg.from_numpy(array)[cg.from_numpy(array)] = cg.tensor([5, 6, 7, 8])
+    assert array.tolist() == [6, 7, 5, 8]
 
 
 @pytest.mark.cases("seed", range(2000, 2200))

@@ -8,9 +8,9 @@ from libc.string cimport memcpy, memset
 from cygrad._core.compute.parts cimport Cuts, basic_view
 from cygrad._core.compute.places cimport ADD, EITHER, PUT, TAKE, Change, any_outside, dense, element
 from cygrad._core.graph.launches cimport STEADY, Launch, add_changed, add_input, add_output, begin_launch, clear_arguments, run_launch
-from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, tensor_type, view_of
+from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, place_of, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
-from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for
+from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for, overlaps
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, cg_itemsize, cg_loops_of,
                                                   cg_real)
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
@@ -157,6 +157,11 @@ cdef inline void move_along(char** whole, char** part, const int64_t** indices, 
 
 
 # ----- Indices -----
+cdef bint share_memory(TensorImpl a, TensorImpl b) noexcept:
+    """Return True if one of two tensors may lie in the memory of the other, which may be foreign."""
+    return owner_of(a.storage) is owner_of(b.storage) or place_of(a) == place_of(b) or overlaps(a, b)
+
+
 cdef bint is_index(object item) noexcept:
     """Return True if an item of an index is a plain tensor of integers that names places."""
     cdef TensorImpl tensor
@@ -205,28 +210,31 @@ cdef bint broadcast_index(TensorImpl index, intptr_t* sizes, int* ndim) noexcept
     return True
 
 
-cdef TensorImpl read_lookup(TensorImpl x, tuple items, Lookup* g, list indices):
+cdef TensorImpl read_lookup(TensorImpl x, tuple items, Lookup* g, list indices, list originals):
     """Read an index, and return the view of the whole that its ints and slices give; None: it is for NumPy, as are places outside, whose
-    error it raises.
+    error it raises. The indices are row-major and of int64; the originals are repeated in the other dims of the part.
     """
-    cdef TensorImpl view, index
+    cdef TensorImpl view, index, original
     cdef Cuts cuts
-    cdef intptr_t[DIMS] sizes
+    cdef intptr_t[DIMS] sizes, strides
     cdef list dims = []         # of the view, that are looked up
     cdef int fill = x.ndim - sum([item is not None and item is not Ellipsis for item in items]), before = dims_before(items, fill)
     cdef int ndim = 0, parts = cg_itemsize[x.dtype_nr] // cg_itemsize[cg_real[x.dtype_nr]], dim = 0, d, k
     if before == FOR_NUMPY:
         return None
+    if fill < 0:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     clear_arguments(g, sizeof(Lookup))
     view = basic_view(x, tuple([slice(None) if is_index(item) else item for item in items]), &cuts)
     for item in items:
         if is_index(item):
             index = dense(item, CG_INT64)
-            if owner_of(index.storage) is owner_of(x.storage):
+            if share_memory(index, x):
                 index = copy_of(index, CG_INT64)
             if not broadcast_index(index, sizes, &ndim) or any_outside(index, view.sizes[dim], True):
                 return None
             indices.append(index)
+            originals.append(item)
             dims.append(dim)
         dim += fill if item is Ellipsis else type(item) is not int
     if view.ndim - len(dims) + ndim > DIMS:
@@ -244,15 +252,18 @@ cdef TensorImpl read_lookup(TensorImpl x, tuple items, Lookup* g, list indices):
     for d in range(ndim):
         g.sizes[before + d], g.steps[before + d] = sizes[ndim - 1 - d], 0
     for k, index in enumerate(indices):
+        original = originals[k]
         for d in range(g.ndim):
-            g.places[k][d] = 0
+            g.places[k][d] = strides[d] = 0
         for d in range(index.ndim):
             if index.sizes[d] > 1:
-                g.places[k][before + ndim - index.ndim + d] = index.strides[d]
+                dim = before + ndim - index.ndim + d
+                g.places[k][dim], strides[dim] = index.strides[d], original.strides[d]
+        originals[k] = view_of(original, 0, g.ndim, g.sizes, strides)
     return view
 
 
-cdef TensorImpl result_of(TensorImpl view, const Lookup* g, list indices):
+cdef TensorImpl result_of(TensorImpl view, const Lookup* g, list originals):
     """Return memory for the part, which lies as torch's does: the whole and the indices are operands that are repeated in other dims."""
     cdef Value[MOST + 1] values
     cdef intptr_t[DIMS] strides
@@ -261,8 +272,7 @@ cdef TensorImpl result_of(TensorImpl view, const Lookup* g, list indices):
     for d in range(g.ndim):
         strides[d] = g.steps[d] // parts
     operands.append(view_of(view, 0, g.ndim, g.sizes, strides))
-    for k in range(g.indices):
-        operands.append(view_of(<TensorImpl>indices[k], 0, g.ndim, g.sizes, g.places[k]))
+    operands += originals
     for k in range(g.indices + 1):
         values[k].tensor = <PyObject*>operands[k]
     return empty_for(g.dtype, g.ndim, g.sizes, g.indices + 1, values)
@@ -272,11 +282,11 @@ cdef TensorImpl result_of(TensorImpl view, const Lookup* g, list indices):
 cdef TensorImpl look_up(TensorImpl x, tuple items):
     cdef Lookup g
     cdef Launch launch
-    cdef list indices = []
-    cdef TensorImpl view = read_lookup(x, items, &g, indices), result, index
+    cdef list indices = [], originals = []
+    cdef TensorImpl view = read_lookup(x, items, &g, indices, originals), result, index
     if view is None:
         return None
-    result = result_of(view, &g, indices)
+    result = result_of(view, &g, originals)
     if not result.count:
         return result
     set_part(&g, result, TAKE)
@@ -325,10 +335,10 @@ cdef bint put_at(TensorImpl x, tuple items, TensorImpl value, bint adds) except 
     cdef int d
     if adds and cg_loops_of[x.dtype_nr] != x.dtype_nr:
         return False
-    view = read_lookup(x, items, &g, indices)
+    view = read_lookup(x, items, &g, indices, [])
     if view is None:
         return False
-    if value.dtype_nr != x.dtype_nr or owner_of(value.storage) is owner_of(x.storage):
+    if value.dtype_nr != x.dtype_nr or share_memory(value, x):
         value = copy_of(value, x.dtype_nr)
     if not set_part(&g, value, PUT if not adds else EITHER if x.dtype_nr == CG_BOOL else ADD):
         return False

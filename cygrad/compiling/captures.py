@@ -154,6 +154,8 @@ class Capture:
             weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, inputs, [sources[number] for number in differentiable], weights)
             forms = plain_gradients(back)
+            if all(gradient is None for gradient in back):      # or a tensor that it makes has the history
+                raise Uncapturable("it returns a result that requires a gradient, which goes to none of its inputs: return .detach()")
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back

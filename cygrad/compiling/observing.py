@@ -49,6 +49,7 @@ CYTHON_FUNCTION = "cython_function_or_method"       # of a module of its own for
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
 OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.generic, CodeType, BuiltinFunctionType, BuiltinMethodType,
           TensorImpl, np.ufunc)
+OF_MODULES = (int, float, complex, str, bytes, bool, type(None), np.ndarray, np.generic, TensorImpl, FunctionType, list, tuple, dict)
 
 
 def is_inside(code: CodeType) -> bool:
@@ -391,7 +392,7 @@ class Observation:
         reason = changes_unseen(value)
         if reason:
             self.refuse(f"its code names {guard!r}, which {reason}: give the result as an argument")
-        if value is not None and not (source == GuardSource.KEY and isinstance(value, ModuleType)):
+        if value is not None and (self.names & LOOKUPS or not (source == GuardSource.KEY and isinstance(value, ModuleType))):
             self.reach(value)
 
     def reach(self, value: Any) -> None:
@@ -441,10 +442,14 @@ class Observation:
     def reach_attributes(self, value: Any, names: Iterable[str]) -> None:
         """Guard the attributes of an object that code may name."""
         if isinstance(value, FunctionType):
-            for name in names if not is_inside(value.__code__) else ():
-                self.guard(GuardSource.KEY, value.__dict__, name)
+            if not is_inside(value.__code__):
+                self.guard_dict(value)
+                for name in names:
+                    self.guard(GuardSource.KEY, value.__dict__, name)
             return
         if isinstance(value, ModuleType):
+            if self.names & LOOKUPS:        # other values have names in the code, or lead too far
+                names = {*names, *(name for name, item in vars(value).items() if isinstance(item, OF_MODULES) and name[:2] != "__")}
             for name in names if is_of_user(value) else ():
                 self.reach(self.follow(vars(value), name))
             return
@@ -454,6 +459,7 @@ class Observation:
         attributes = getattr(value, "__dict__", None)
         if not isinstance(value, type):
             self.guard(GuardSource.ATTRIBUTE, value, "__class__")
+            self.guard_dict(value)
             if isinstance(attributes, dict) and (self.names & LOOKUPS or is_container_of_python(value)):
                 names = {*names, *attributes}
         for name in names:
@@ -465,6 +471,13 @@ class Observation:
             self.guard_class(kind, owner, name)
             if owner is not None and type(vars(owner)[name]).__name__ == "member_descriptor":
                 self.guard(GuardSource.ATTRIBUTE, value, name)
+
+    def guard_dict(self, value: Any) -> None:
+        """Guard that an object has the same dict, of which names are guarded."""
+        place = GuardSource.ATTRIBUTE, id(value), "__dict__"
+        if place not in self.seen and isinstance(getattr(value, "__dict__", None), dict):
+            self.seen.add(place)
+            self.guards.append(Guard(GuardSource.ATTRIBUTE, value, "__dict__"))
 
     def guard_class(self, kind: type, owner: type | None, name: str) -> None:
         """Guard a name of a class, which it has from `owner`: no class before may have it later."""

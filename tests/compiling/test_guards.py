@@ -74,6 +74,10 @@ def with_attribute(x):
 with_attribute.rate = 2.0
 
 
+def with_default(x):
+    return x * getattr(with_default, "slope", 2.0)
+
+
 def closure():
     rate = 2.0
 
@@ -143,6 +147,7 @@ def cached_rate():
     return lambda x: x * rate(), change
 
 
+OTHER = Settings()
 GETTER, REFERENCE, INNER = operator.attrgetter("rate"), weakref.ref(SETTINGS), types.ModuleType("inner_module")
 MODULE.inner = INNER
 INNER.rate = 2.0
@@ -172,6 +177,10 @@ CHANGES = {
     "environment": (lambda x: x * float(os.environ["CYGRAD_TEST_RATE"]), lambda value: os.environ.update(CYGRAD_TEST_RATE=str(value))),
     "getenv": (lambda x: x * float(os.getenv("CYGRAD_TEST_RATE")), lambda value: os.environ.update(CYGRAD_TEST_RATE=str(value))),
     "getattr": (lambda x: x * getattr(SETTINGS, "ra" + "te"[:2]), lambda value: setattr(SETTINGS, "rate", value)),
+    "getattr of a module": (lambda x: x * getattr(MODULE, "slope", 2.0), lambda value: setattr(MODULE, "slope", value)),
+    "getattr of any name of a module": (lambda x: x * getattr(MODULE, "ra" + "te"[:2]), lambda value: setattr(MODULE, "rate", value)),
+    "dict of an object": (lambda x: x * OTHER.rate, lambda value: setattr(OTHER, "__dict__", {"rate": value})),
+    "dict of a function": (with_default, lambda value: setattr(with_default, "__dict__", {"slope": value})),
     "vars": (lambda x: x * vars(SETTINGS)["rate"], lambda value: setattr(SETTINGS, "rate", value)),
     "attrgetter": (lambda x: x * GETTER(SETTINGS), lambda value: setattr(SETTINGS, "rate", value)),
     "weak reference": (lambda x: x * REFERENCE().rate, lambda value: setattr(SETTINGS, "rate", value)),
@@ -353,6 +362,7 @@ ENDS = {
     "list": (grows, "changes the items of a list"),
     "attribute": (with_new_attribute, "changes seen"),
     "argument": (lambda x: x.requires_grad_() * 2, "changes an argument"),
+    "leaf of its own": (lambda x: x.detach().requires_grad_() * 2, "goes to none of its inputs"),
     "other memory": (lambda x: x.set_(X), "changes an argument"),
     "iterator": (lambda x: iter([x]), "returns a list_iterator"),
 }

@@ -28,9 +28,10 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "leve
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
                                  "checking", "profiling", "strided", "settings", "pending", "deferred", "pending_reductions",
                                  "contraction"), SELDOM),
-                "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
+                "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes", "composed", "indexing", "joining", "inplace",
-                                 "copies"), SHORT)}
+                                 "copies", "lookups", "signature", "splitting", "bands", "patches", "grid_sums", "points",
+                                 "distances", "sparse_rows", "creation", "filling", "diagonals"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

@@ -65,6 +65,7 @@ def argument_sets(call, arrays, times):
     return next((entry.replay.argument_sets for entries in compiled._entries.values() for entry in entries), None)
 
 
+@pytest.mark.usefixtures("usual_sizes")
 @pytest.mark.cases("name", samples.SAMPLES)
 def test_a_second_call_of_an_operator_has_the_arguments_of_the_first(name):
     """Bytes of arguments that no kernel reads are 0, else long programs do not fit into the caches."""

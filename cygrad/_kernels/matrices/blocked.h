@@ -24,7 +24,8 @@ typedef struct {
     cg_share *share;    /* has all panels worked on, by several threads where so many multiplications are worth it */
 } cg_room;
 
-/* Loops of small products (small_products_template.h): of any, and by columns and terms of each element, less one. */
+/* Loops of small products (small_products_template.h): of any, and by columns and terms of each element, less one,
+ * where these have loops of their own. */
 typedef void cg_product_loop(char **arguments, const intptr_t *dims, const intptr_t *strides, void *unused);
 typedef struct {
     cg_product_loop *any, *few[CG_FEW][CG_FEW];

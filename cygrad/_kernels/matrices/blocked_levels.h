@@ -4,6 +4,10 @@
 #include <string.h>
 #include "blocked.h"
 
+/* Four doubles are a vector of 32 bytes: levels above have no loops of their own, and vectors of 16 bytes are not worth the code. */
+#if CG_VECTOR_BYTES == 32 || defined(CG_NATIVE)
+#define CG_FEW_PRODUCTS
+#endif
 #define CG_T float
 #define CG_NAME(name) name##_float32
 #include "small_products_template.h"

@@ -76,6 +76,22 @@ cdef void shared_out(job_part part, const void* job, intptr_t panels, double wor
 share_panels = shared_out
 blocked_algorithms = levels[choose_isa()]
 
+cdef (const SmallProducts*)[2] small_products
+
+
+cdef int choose_small_products() except -1:
+    """Choose the highest level that runs and has loops of few columns, else the one that runs."""
+    cdef int level = choose_isa()
+    while level and levels[level][0].small_products.few[0][0] is NULL:
+        level -= 1
+    if levels[level][0].small_products.few[0][0] is NULL:
+        level = choose_isa()
+    small_products[0], small_products[1] = levels[level][0].small_products, levels[level][1].small_products
+    return 0
+
+
+choose_small_products()
+
 
 cdef const matrix_kernel* matrix_kernel_of(str name) except NULL:
     cdef const matrix_kernel* row = kernels
@@ -95,8 +111,8 @@ cdef matrix_loop small_product_of(int dtype, intptr_t m, intptr_t inner) noexcep
     cdef const SmallProducts* products
     if dtype != CG_FLOAT32 and dtype != CG_FLOAT64:
         return NULL
-    products = blocked_algorithms[dtype == CG_FLOAT64].small_products
-    return products.few[m - 1][inner - 1] if 0 < m <= FEW and 0 < inner <= FEW else products.any
+    products = small_products[dtype == CG_FLOAT64]
+    return products.few[m - 1][inner - 1] if 0 < m <= FEW and 0 < inner <= FEW and products.few[0][0] is not NULL else products.any
 
 
 cdef bint multiplies_quickly(int dtype, intptr_t m, intptr_t n, intptr_t k) noexcept nogil:

@@ -9,6 +9,7 @@ typedef CG_T CG_NAME(four) __attribute__((vector_size(4 * sizeof(CG_T)), aligned
 #define CG_INLINED static inline __attribute__((always_inline))
 
 /* Up to four columns of up to four terms: the second matrix is in registers, with zeros in the columns beyond. */
+#ifdef CG_FEW_PRODUCTS
 CG_INLINED void CG_NAME(few)(char **p, const intptr_t *dims, const intptr_t *s, const int columns, const int terms)
 {
     for (intptr_t batch = 0; batch < dims[0]; batch++, p[0] += s[0], p[1] += s[1], p[2] += s[2]) {
@@ -27,6 +28,8 @@ CG_INLINED void CG_NAME(few)(char **p, const intptr_t *dims, const intptr_t *s, 
         }
     }
 }
+
+#endif
 
 /* The next columns of a row, as long as there are so many; `step` is that between columns of the second matrix. */
 CG_INLINED intptr_t CG_NAME(columns)(char **p, const intptr_t *dims, const intptr_t *s, intptr_t i, intptr_t j, const int columns,
@@ -57,6 +60,7 @@ static void CG_NAME(any)(char **p, const intptr_t *dims, const intptr_t *s, void
     else CG_NAME(all_columns)(p, dims, s, s[6]);
 }
 
+#ifdef CG_FEW_PRODUCTS
 #define CG_LOOP(columns, terms)                                                                                                \
     static void CG_NAME(few_##columns##_##terms)(char **p, const intptr_t *dims, const intptr_t *s, void *unused)              \
     {                                                                                                                          \
@@ -71,6 +75,9 @@ CG_LOOPS(4)
 #define CG_ROW(columns) \
     {CG_NAME(few_##columns##_1), CG_NAME(few_##columns##_2), CG_NAME(few_##columns##_3), CG_NAME(few_##columns##_4)}
 static const cg_small_products CG_NAME(small_products) = {CG_NAME(any), {CG_ROW(1), CG_ROW(2), CG_ROW(3), CG_ROW(4)}};
+#else
+static const cg_small_products CG_NAME(small_products) = {.any = CG_NAME(any)};
+#endif
 
 #undef CG_T
 #undef CG_NAME

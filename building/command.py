@@ -28,10 +28,10 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "leve
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
                                  "checking", "profiling", "strided", "settings", "pending", "deferred", "pending_reductions",
                                  "contraction"), SELDOM),
-                "linked": [*CALLS, "-fno-tree-slp-vectorize"],
+                "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes", "composed", "indexing", "joining", "inplace",
-                                 "copies", "lookups", "signature", "splitting", "bands", "patches", "grid_sums", "points",
-                                 "distances", "sparse_rows", "creation", "filling", "diagonals"), SHORT)}
+                                 "copies", "lookups", "splitting", "bands", "patches", "grid_sums", "points",
+                                 "distances", "sparse_rows"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

@@ -30,8 +30,7 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "leve
                                  "contraction"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes", "composed", "indexing", "joining", "inplace",
-                                 "copies", "lookups", "splitting", "bands", "patches", "grid_sums", "points",
-                                 "distances", "sparse_rows"), SHORT)}
+                                 "copies", "lookups", "splitting"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

@@ -145,11 +145,7 @@ def flip(input: Tensor, *places: int | Sequence[int], dims: Ints | None = None) 
     tensor([2, 1, 0])
     """
     chosen = distinct_dims(spread(places, dims), input.ndim)
-    result = flipped(input, chosen)
-    if result is None:
-        key: Any = (..., *[slice(None, None, -1 if d in chosen else 1) for d in range(input.ndim)])
-        result = computed(to_array(input)[key].copy())
-    return recorded(flip, (input,), result, dims=chosen)
+    return recorded(flip, (input,), flipped(input, chosen), dims=chosen)
 
 
 @operator

@@ -6,7 +6,8 @@ Element k of window i along a dim is at i * stride - before + k * dilation. Noth
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.compute.places cimport dense, element, stored
+from cygrad._core.compute.moving cimport element
+from cygrad._core.compute.places cimport dense, stored
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty

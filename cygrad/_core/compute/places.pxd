@@ -1,23 +1,7 @@
 """Elements at places that an index names along a dim: taken, put and added. Nothing is recorded."""
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t
+from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl
-
-cdef enum Change:
-    TAKE        # from the whole to the part
-    PUT         # from the part to the whole
-    ADD
-    SUBTRACT
-    EITHER      # the sum of bools
-
-# Elements by their width; only sums of floats need the floats.
-ctypedef fused element:
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
 
 # A row-major tensor of the same elements in a dtype: itself where it is one.
 cdef TensorImpl dense(TensorImpl tensor, int dtype)

@@ -1,23 +1,17 @@
 # cython: cdivision=True
 """Elements at places along a dim, and places in the order of elements (see places.pxd for the contract)."""
-from libc.stdint cimport (INT64_MIN, UINT64_MAX, int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t, uint16_t, uint32_t, uint64_t)
+from libc.stdint cimport INT64_MIN, UINT64_MAX, int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from cygrad._core.compute.moving cimport ADD, EITHER, PUT, SUBTRACT, TAKE, Change, Moves, begin_moves, launch_moves, parts_of_element
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.launches cimport (STEADY, Launch, add_changed, add_input, add_output, begin_launch, clear_arguments,
-                                          run_decision, run_launch)
+from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SPECIAL, TensorImpl, empty, look_address, view_of
 from cygrad._core.memory.sizes cimport parse_sizes, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.operands cimport RELEASE_GIL, copy_into, copy_of
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS, cg_is_complex,
-                                                  cg_is_floating_point, cg_itemsize, cg_loops_of, cg_real)
-
-cdef struct Line:               # of an index, with the elements of the whole and of the part that belong to it; strides count parts
-    intptr_t count, parts
-    intptr_t along, step, own   # strides of the whole along the dim, of the whole from place to place, and of the part
-    const int64_t* places
-
+                                                  cg_is_floating_point, cg_itemsize, cg_loops_of)
 
 cdef TensorImpl dense(TensorImpl tensor, int dtype):
     cdef TensorImpl result
@@ -32,105 +26,16 @@ cdef TensorImpl stored(TensorImpl result, int dtype):
     return result if result.dtype_nr == dtype else copy_of(result, dtype)
 
 
-cdef void run_line(element* whole, element* part, const Line* line, Change change) noexcept nogil:
-    cdef intptr_t j, k
-    cdef element* target
-    for j in range(line.count):
-        target = whole + line.places[j] * line.along + j * line.step
-        for k in range(line.parts):
-            if change == TAKE:
-                part[j * line.own + k] = target[k]
-            elif change == PUT:
-                target[k] = part[j * line.own + k]
-            elif change == ADD:
-                target[k] = <element>(target[k] + part[j * line.own + k])
-            elif change == SUBTRACT:
-                target[k] = <element>(target[k] - part[j * line.own + k])
-            elif part[j * line.own + k]:
-                target[k] = 1
-
-
-cdef void run_line_of(int dtype, char* whole, char* part, const Line* line, Change change) noexcept nogil:
-    cdef int width = cg_itemsize[dtype]
-    cdef bint computes = change == ADD or change == SUBTRACT
-    if computes and dtype == CG_FLOAT64:
-        run_line[double](<double*>whole, <double*>part, line, change)
-    elif computes and dtype == CG_FLOAT32:
-        run_line[float](<float*>whole, <float*>part, line, change)
-    elif width == 8:
-        run_line[int64_t](<int64_t*>whole, <int64_t*>part, line, change)
-    elif width == 4:
-        run_line[int32_t](<int32_t*>whole, <int32_t*>part, line, change)
-    elif width == 2:
-        run_line[int16_t](<int16_t*>whole, <int16_t*>part, line, change)
-    else:
-        run_line[int8_t](<int8_t*>whole, <int8_t*>part, line, change)
-
-
-cdef struct Along:
-    int dtype, dim, ndim
-    Change change
-    intptr_t[MAX_DIMS] sizes, whole_strides, part_strides       # of the index; the others in bytes
-
-
-cdef int run_along(void* arguments, char** data) noexcept nogil:
-    """Move or add elements in the order of the index."""
-    cdef Along* along = <Along*>arguments
-    cdef Line line
-    cdef intptr_t at[MAX_DIMS]
-    cdef int last = along.ndim - 1, dtype = cg_real[along.dtype], width = cg_itemsize[dtype], dim = along.dim, d
-    cdef char* first = data[0]
-    cdef char* own = data[1]
-    line.count, line.parts, line.places = along.sizes[last], cg_itemsize[along.dtype] // width, <const int64_t*>data[2]
-    line.along, line.own = along.whole_strides[dim] // width, along.part_strides[last] // width
-    line.step = along.whole_strides[last] // width if dim != last else 0
-    for d in range(last):
-        at[d] = 0
-    while True:
-        run_line_of(dtype, first, own, &line, along.change)
-        line.places += line.count
-        d = last - 1
-        while d >= 0:
-            at[d] += 1
-            own += along.part_strides[d]
-            if d != dim:
-                first += along.whole_strides[d]
-            if at[d] < along.sizes[d]:
-                break
-            own -= along.part_strides[d] * at[d]
-            if d != dim:
-                first -= along.whole_strides[d] * at[d]
-            at[d] = 0
-            d -= 1
-        if d < 0:
-            return 0
-
-
-cdef void add_moved(Launch* launch, TensorImpl whole, TensorImpl part, TensorImpl index, Change change) noexcept:
-    """Add the tensors of which elements are moved or added."""
-    if change == TAKE:
-        add_input(launch, whole)
-        add_output(launch, part)
-    else:
-        add_changed(launch, whole)
-        add_input(launch, part)
-    add_input(launch, index)
-
-
 cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl part, Change change) noexcept:
     """Move or add elements at checked places of a row-major index. All have as many dims, at least one."""
-    cdef Along along
-    cdef Launch launch
-    cdef intptr_t itemsize = cg_itemsize[whole.dtype_nr]
-    cdef int d
-    clear_arguments(&along, sizeof(along))
-    along.dtype, along.dim, along.ndim, along.change = whole.dtype_nr, dim, index.ndim, change
+    cdef Moves moves
+    cdef int parts = parts_of_element(whole.dtype_nr), d
+    begin_moves(&moves, whole.dtype_nr, index.ndim, change)
+    moves.indices, moves.lengths[0], moves.along[0] = 1, whole.sizes[dim], whole.strides[dim] * parts
     for d in range(index.ndim):
-        along.sizes[d] = index.sizes[d]
-        along.whole_strides[d], along.part_strides[d] = whole.strides[d] * itemsize, part.strides[d] * itemsize
-    begin_launch(&launch, "elements", run_along, &along, sizeof(along))
-    add_moved(&launch, whole, part, index, change)
-    run_launch(&launch, False)
+        moves.axes[d].size, moves.axes[d].step = index.sizes[d], whole.strides[d] * parts if d != dim else 0
+        moves.axes[d].own, moves.axes[d].places[0] = part.strides[d] * parts, index.strides[d]
+    launch_moves("elements", &moves, whole, part, [index], False)
 
 
 cdef TensorImpl vector_of(TensorImpl tensor):
@@ -279,45 +184,16 @@ def names_slices(TensorImpl input not None, int dim, TensorImpl index not None, 
     return True
 
 
-cdef struct Slices:
-    int dtype
-    Change change
-    intptr_t outer, size, inner, count      # of the whole: places before the dim, along it, and numbers behind; places
-
-
-cdef int run_slices(void* arguments, char** data) noexcept nogil:
-    """Move or add slices: one line for each place in the dims before."""
-    cdef Slices* slices = <Slices*>arguments
-    cdef Line line
-    cdef int width = cg_itemsize[slices.dtype]
-    cdef char* first = data[0]
-    cdef char* own = data[1]
-    line.count, line.parts, line.places = slices.count, slices.inner, <const int64_t*>data[2]
-    line.along, line.step, line.own = slices.inner, 0, slices.inner
-    for _ in range(slices.outer):
-        run_line_of(slices.dtype, first, own, &line, slices.change)
-        first += slices.size * slices.inner * width
-        own += slices.count * slices.inner * width
-    return 0
-
-
 cdef void change_slices(TensorImpl whole, int dim, TensorImpl places, TensorImpl part, Change change) noexcept:
     """Move or add whole slices at checked places along a dim, between row-major tensors."""
-    cdef Slices slices
-    cdef Launch launch
-    cdef int d
-    clear_arguments(&slices, sizeof(slices))
-    slices.dtype, slices.change = cg_real[whole.dtype_nr], change
-    slices.outer, slices.size, slices.count = 1, whole.sizes[dim], places.count
-    slices.inner = cg_itemsize[whole.dtype_nr] // cg_itemsize[slices.dtype]
+    cdef Moves moves
+    cdef int parts = parts_of_element(whole.dtype_nr), d
+    begin_moves(&moves, whole.dtype_nr, whole.ndim, change)
+    moves.indices, moves.lengths[0], moves.along[0] = 1, whole.sizes[dim], whole.strides[dim] * parts
     for d in range(whole.ndim):
-        if d < dim:
-            slices.outer *= whole.sizes[d]
-        elif d > dim:
-            slices.inner *= whole.sizes[d]
-    begin_launch(&launch, "slices", run_slices, &slices, sizeof(slices))
-    add_moved(&launch, whole, part, places, change)
-    run_launch(&launch, False)
+        moves.axes[d].size, moves.axes[d].step = part.sizes[d], whole.strides[d] * parts if d != dim else 0
+        moves.axes[d].own, moves.axes[d].places[0] = part.strides[d] * parts, d == dim
+    launch_moves("slices", &moves, whole, part, [places], False)
 
 
 def slices_at(TensorImpl input not None, int dim, TensorImpl index not None):

@@ -152,7 +152,7 @@ cdef object index_error(TensorImpl x, object key, object error):
 
 
 cdef object saved_key(object items, object numpy_index):
-    """Return an index for a node: with copies of its tensors, which programs follow, and of its arrays."""
+    """Return an index for a node: with copies of its tensors, which programs follow, and the other items as `numpy_index` has them."""
     if not isinstance(items, tuple) or not any([isinstance(item, TensorImpl) for item in items]):
         return numpy_index
     return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) else array
@@ -168,11 +168,6 @@ def array_key(TensorImpl x not None, key):
         raise index_error(x, numpy_index, error) from None
 
 
-cdef tuple saved_items(tuple items):
-    """Return an index of tensors for a node: with copies of them."""
-    return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) else item for item in items])
-
-
 cdef object get_item(TensorImpl x, object key):
     cdef Cuts cuts
     cdef tuple items = read_key(key)
@@ -184,7 +179,7 @@ cdef object get_item(TensorImpl x, object key):
     result = look_up(x, items)
     if result is not None:
         if needs_node(x, None):
-            record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_items(items)))
+            record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, items)))
         return result
     numpy_index = numpy_key(items)
     try:
@@ -213,7 +208,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if recorded and source is value:
         source = as_before(source, x)
     if part is None and put_at(x, items, source, False):
-        items = saved_items(items) if recorded else items
+        items = saved_key(items, items) if recorded else items
     elif part is None:
         numpy_index = numpy_key(items)
         items = saved_key(items, numpy_index) if recorded else items
@@ -263,8 +258,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     key = read_key(key)
     if accumulate:
         zero(result)
-        if not put_at(result, key, input, True):
-            write_values(result, lambda array: numpy.add.at(array, numpy_key(key), values_of(input)))
+        add_values(result, key, input)
     else:
         part = basic_view(result, key, &cuts)
         zero_outside(result, part)
@@ -279,10 +273,15 @@ cdef object arrays_of(object key):
     return tuple([numpy_key(item) if isinstance(item, TensorImpl) else item for item in key]) if isinstance(key, tuple) else key
 
 
-def add_at(TensorImpl whole not None, key, TensorImpl source not None):
-    """Add to the elements at an index as a node keeps it, as often as it names each."""
+def add_values(TensorImpl whole not None, key, TensorImpl source not None):
+    """Add to the elements at an index as a node keeps it, as often as it names each; the change is not counted."""
     if not (isinstance(key, tuple) and put_at(whole, key, source, True)):
         write_values(whole, lambda array: numpy.add.at(array, arrays_of(key), values_of(source)))
+
+
+def add_at(TensorImpl whole not None, key, TensorImpl source not None):
+    """Do as `add_values`, and count the change."""
+    add_values(whole, key, source)
     count_change(whole)
 
 

@@ -80,12 +80,10 @@ cdef (const SmallProducts*)[2] small_products
 
 
 cdef int choose_small_products() except -1:
-    """Choose the highest level that runs and has loops of few columns, else the one that runs."""
+    """Choose the highest level that runs and has loops of few columns, else the lowest one."""
     cdef int level = choose_isa()
     while level and levels[level][0].small_products.few[0][0] is NULL:
         level -= 1
-    if levels[level][0].small_products.few[0][0] is NULL:
-        level = choose_isa()
     small_products[0], small_products[1] = levels[level][0].small_products, levels[level][1].small_products
     return 0
 

@@ -15,7 +15,7 @@ from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (APART, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, PYTHON,
+from cygrad._kernels.programs.linked cimport (APART, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, NO_OUTCOME, PYTHON,
                                               STEPS_BETWEEN_SIGNALS, Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop,
                                               kind_of_sum, run_element_sum, run_loop)
 
@@ -25,7 +25,6 @@ cdef extern from "system/poison.h" nogil:
 cdef enum:
     LINE = 64                   # bytes of a cache line, and at least of a vector: loops may write behind a slot, up to the end of its line
     LEAST_ARENA = 4096          # so that it begins at a cache line
-    NO_OUTCOME = -1             # of a kernel that is no decision
 
 
 class Uncapturable(Exception):
@@ -404,8 +403,7 @@ cdef class Captured:
     cdef int link_kernel(self, LinkedStep* step, kernel_function run, void* arguments, size_t argument_bytes, int outcome,
                          dict known) except -1:
         cdef Kernel* kernel = &self.kernels[<int>known.setdefault((<size_t>run, <size_t>arguments, outcome), len(known))]
-        kernel.run, kernel.arguments, kernel.argument_bytes = run, arguments, argument_bytes
-        kernel.outcome, kernel.decides = outcome, outcome != NO_OUTCOME
+        kernel.run, kernel.arguments, kernel.argument_bytes, kernel.outcome = run, arguments, argument_bytes, outcome
         step.content = kernel
         self.scratch_bytes = max(self.scratch_bytes, argument_bytes)
         return 0
@@ -420,10 +418,12 @@ cdef class Captured:
 
     cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, list bases) except -1:
         cdef int j
+        if note.kind == CALL:
+            step.kind = PYTHON
+            return 0
         if note.run is run_loop:
             self.run_over_end(note)
-        if note.kind != CALL:
-            share_arguments(note, arguments)
+        share_arguments(note, arguments)
         if note.run is run_loop and self.link_places(note, step, kind_of_loop(<const Loop*>note.arguments), bases):
             step.content = &(<Loop*>note.arguments).number if step.kind < ELEMENT_KINDS else note.arguments
             return 0
@@ -431,9 +431,6 @@ cdef class Captured:
             step.content = note.arguments
             return 0
         if note.run is run_move and move_bytes(note.arguments) == sizeof(double) and self.link_places(note, step, MOVE, bases):
-            return 0
-        if note.kind == CALL:
-            step.kind = PYTHON
             return 0
         self.link_kernel(step, note.run, note.arguments, 0 if note.steady else note.argument_bytes,
                          note.outcome if note.kind == DECISION else NO_OUTCOME, kernels)

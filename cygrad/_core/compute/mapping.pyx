@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, run_launch
+from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
@@ -56,7 +56,7 @@ cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const
     cdef Loop each
     cdef Launch launch
     cdef int k
-    memset(&each, 0, sizeof(each))      # equal ones become one in a program
+    clear_arguments(&each, sizeof(each))
     each.loop, each.n, each.number_at = kernel.loops[dtype], result.count, -1
     each.kernel, each.dtype, each.out_dtype, each.inputs, each.has_params = kernel, dtype, result.dtype_nr, count, params is not NULL
     each.strides[0] = each.strides[1] = cg_itemsize[dtype]

@@ -37,16 +37,15 @@ cdef extern from "programs/element_steps.h" nogil:
     # Run a step of a kind below ELEMENT_KINDS.
     void cg_run_element_step(const LinkedStep* step, char** bases)
 
-cdef enum LinkedKind:       # each is code with as few branches as can be: a processor that has run other code guesses all of them wrong
-    LOOP = ELEMENT_KINDS    # a loop over dense operands
-    LOOP_OF_NUMBER          # the first operand is a number
-    LOOP_BY_NUMBER          # the second one is
+cdef enum LinkedKind:
+    LOOP = ELEMENT_KINDS    # a loop over dense operands, of which one may be a number
     KERNEL
     APART           # a kernel that changes its arguments, or whose operands are addresses apart, offsets[1] of them from offsets[0] on
     PYTHON          # no kernel: the caller runs it
     MEMBER          # of a group, which the first of them runs
 
 cdef enum:
+    NO_OUTCOME = -1         # of a kernel that is no decision
     STEPS_BETWEEN_SIGNALS = 64
     ELEMENTS_PER_STEP = 1 << 11     # of loops that count as one of these
 
@@ -70,8 +69,7 @@ cdef struct Kernel:         # which many steps may share
     kernel_function run
     void* arguments
     size_t argument_bytes   # 0: the kernel does not change them
-    int outcome             # that it must have, if it `decides`
-    bint decides
+    int outcome             # that it must have, or NO_OUTCOME
 
 cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:
     """Put a number in its place among the operands."""
@@ -81,7 +79,7 @@ cdef inline void put_number(Loop* each, char** pointers) noexcept nogil:
             pointers[1] = pointers[0]
         pointers[each.number_at] = <char*>&each.number
 
-# How to run a loop: an operation of one double, or one of the loops.
+# How to run a loop: an operation of one double, or LOOP.
 cdef int kind_of_loop(const Loop* each) noexcept nogil
 cdef inline int kind_of_sum(const ElementSum* sum) noexcept nogil:
     return sum.form + (CARRIED_SUM if not sum.plain else SUM_OF_MORE if sum.n > 1 else 0)

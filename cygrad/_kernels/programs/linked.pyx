@@ -9,12 +9,11 @@ from cygrad._kernels.programs.steps cimport MAX_SLOTS
 cdef int kind_of_loop(const Loop* each) noexcept nogil:
     cdef int form = each.kernel.form
     if each.n != 1 or each.dtype != CG_FLOAT64 or each.out_dtype != CG_FLOAT64:
-        return LOOP if each.number_at < 0 else LOOP_OF_NUMBER if each.number_at == 0 else LOOP_BY_NUMBER
+        return LOOP
     if each.number_at < 0:
         return (ADD if form == CG_SUM else SUBTRACT if form == CG_DIFFERENCE else MULTIPLY if form == CG_PRODUCT else
                 NEGATE if form == CG_NEGATIVE else LOOP)
-    return (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else
-            LOOP_OF_NUMBER if form != CG_DIFFERENCE and each.number_at == 0 else LOOP_BY_NUMBER if form != CG_DIFFERENCE else
+    return (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else LOOP if form != CG_DIFFERENCE else
             SUBTRACT_NUMBER if each.number_at == 1 else SUBTRACT_FROM_NUMBER)
 
 
@@ -68,15 +67,12 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
         if kind >= KERNEL:
             kernel = <const Kernel*>step.content
             outcome = kernel.run(kernel.arguments, data) if kind == KERNEL else run_apart(step, addresses, bases, data, scratch)
-            if outcome < 0 or kernel.decides and outcome != kernel.outcome:
+            if outcome < 0 or kernel.outcome != NO_OUTCOME and outcome != kernel.outcome:
                 return -1
             limit -= ELEMENTS_PER_STEP
             continue
         each = <Loop*>step.content
-        if kind == LOOP_OF_NUMBER:
-            data[2], data[1], data[0] = data[1], data[0], <char*>&each.number
-        elif kind == LOOP_BY_NUMBER:
-            data[2], data[1] = data[1], <char*>&each.number
+        put_number(each, data)
         each.loop(data, each.strides, each.n, each.params)
         limit -= each.n
     return k

@@ -4,6 +4,7 @@
 It is looked for when the first matrix comes that is large enough, but real ones need it for some functions only (blocked.h). Without it,
 the plain loops take all sizes, more slowly.
 """
+from libc.stdio cimport snprintf
 from libc.string cimport strcmp
 
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64
@@ -61,8 +62,12 @@ cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object capsule, const char* name) except NULL
     const char* PyCapsule_GetName(object capsule) except NULL
 
-# How builds name `dgetrf`, and whether their integers have 64 bits.
-SPELLINGS = (("scipy_{}_64_", True), ("{}_64_", True), ("{}64_", True), ("scipy_{}_", False), ("{}_", False))
+# How builds name `dgetrf`; the first ones where integers have 64 bits.
+cdef enum:
+    WIDE_SPELLINGS = 3
+    SPELLINGS = 5
+cdef (const char*)[SPELLINGS] spellings = [b"scipy_%c%s_64_", b"%c%s_64_", b"%c%s64_", b"scipy_%c%s_", b"%c%s_"]
+cdef const char* letters = b"sdcz"
 
 
 cdef void shared_out(job_part part, const void* job, intptr_t panels, double work) noexcept nogil:
@@ -119,22 +124,26 @@ cdef bint multiplies_quickly(int dtype, intptr_t m, intptr_t n, intptr_t k) noex
 
 cdef bint find_in_numpy() except -1:
     """Look the routines up in the libraries that NumPy's linalg was linked with; return whether they are there."""
+    cdef char name[32]
+    cdef int spelling, number, k
     path = getattr(getattr(numpy.linalg, "_umath_linalg", None), "__file__", "")
     cdef void* opened = dlopen(path.encode(), RTLD_LAZY | RTLD_NOLOAD) if path else NULL
     if opened is NULL:
         return False
-    for spelling, wide in SPELLINGS:
-        if dlsym(opened, spelling.format("dgetrf").encode()) is NULL:
-            continue
-        library.wide = wide
-        for number, letter in enumerate("sdcz"):
-            for k in range(CG_ROUTINES):
-                name = letter + routine_names[number // 2][k].decode()
-                library.routines[number][k] = dlsym(opened, spelling.format(name).encode())
-        break
-    is_there = library.routines[1][0] is not NULL
+    for spelling in range(SPELLINGS):
+        snprintf(name, sizeof(name), spellings[spelling], c"d", b"getrf")
+        if dlsym(opened, name) is not NULL:
+            break
+    else:
+        dlclose(opened)
+        return False
+    library.wide = spelling < WIDE_SPELLINGS
+    for number in range(4):
+        for k in range(CG_ROUTINES):
+            snprintf(name, sizeof(name), spellings[spelling], letters[number], routine_names[number // 2][k])
+            library.routines[number][k] = dlsym(opened, name)
     dlclose(opened)
-    return is_there
+    return True
 
 
 cdef bint find_in_scipy() except -1:

@@ -21,7 +21,8 @@ from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import as_instance
 from cygrad._core.graph.handles import HookTable, RemovableHandle, hook_table, register, register_among, set_hook_table
 from cygrad._core.graph.modes import is_grad_enabled
-from cygrad._core.graph.rules import RuleOp, record_rule, rule_op
+from cygrad._core.graph.rule_nodes import record_rule
+from cygrad._core.graph.rules import RuleOp, rule_op
 from cygrad._core.graph.tensor import product_of_scipy, set_tensor_type
 from cygrad._core.levels import batches, tangents
 from cygrad._core.levels.overrides import overrides_off

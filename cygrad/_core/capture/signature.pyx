@@ -4,7 +4,8 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
-from cygrad._core.graph.rules cimport needs_node, record, rule_op
+from cygrad._core.graph.rule_nodes cimport needs_node, record
+from cygrad._core.graph.rules cimport rule_op
 from cygrad._core.graph.tensor cimport (BATCHED, DUAL, INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, byte_offset, needs_grad,
                                         shallow_copy, tensor_type)
 from cygrad._core.levels.batches cimport Batch

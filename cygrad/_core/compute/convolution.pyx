@@ -8,7 +8,8 @@ from cygrad._core.compute.patches cimport sum_columns, window_columns
 from cygrad._core.compute.places cimport dense
 from cygrad._core.compute.products cimport product
 from cygrad._core.compute.shapes cimport exchanged
-from cygrad._core.graph.rules cimport RuleOp, needs_node, record, rule_op, stand_alone_unless_shared
+from cygrad._core.graph.rule_nodes cimport needs_node, record, stand_alone_unless_shared
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable

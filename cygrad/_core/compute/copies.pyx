@@ -2,7 +2,8 @@
 """Copies of whole tensors, in another layout or dtype (see copies.pxd for the contract)."""
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, shallow_copy
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of

@@ -6,7 +6,8 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.graph.launches cimport Launch, add_changed, begin_launch, clear_arguments, run_launch
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, view_of
 from cygrad._core.memory.sizes cimport integer, sizes_tuple, wrap_dim
 from cygrad._core.operands.operands cimport copy_into

@@ -6,7 +6,8 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.rules cimport record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, copy_in, offset_of, place_of, refuse_front, view_in
 from cygrad._core.memory.sizes cimport multiply_overflows
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes

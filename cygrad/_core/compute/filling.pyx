@@ -6,7 +6,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.indexing cimport scalar_like, set_item
 from cygrad._core.compute.inplace cimport check_in_place, cut_history
-from cygrad._core.graph.rules cimport needs_node
+from cygrad._core.graph.rule_nodes cimport needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, view_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple
 from cygrad._core.operands.operands cimport copy_into

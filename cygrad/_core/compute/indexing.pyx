@@ -15,7 +15,8 @@ from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history
 from cygrad._core.compute.lookups cimport look_up, put_at
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
 from cygrad._core.graph.constants cimport zero
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes

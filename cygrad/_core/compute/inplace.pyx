@@ -7,7 +7,8 @@ from cygrad._core.graph.history cimport attach, connect, creation_error, edge, g
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_TRACKED, Node, finish_node_type, init_node
 from cygrad._core.graph.notes cimport begin_call, end_call, is_noting, note_constant, refuse_repeated_history
-from cygrad._core.graph.rules cimport RuleOp, any_needs_node, params_of, record_view, rule_node, rule_node_of_inputs, rule_op
+from cygrad._core.graph.rule_nodes cimport any_needs_node, params_of, record_view, rule_node, rule_node_of_inputs
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.saved cimport released_error
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_MULTIPLE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl,
                                         VIEW, count_change, is_unique, needs_grad, place_of, shallow_copy, special_active, view_of)

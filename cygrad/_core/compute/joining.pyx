@@ -5,7 +5,8 @@ from libc.string cimport memcpy
 
 from cygrad._core.compute.parts cimport view_along
 from cygrad._core.graph.history cimport attach
-from cygrad._core.graph.rules cimport RuleOp, any_needs_node, rule_node_of_inputs, rule_op
+from cygrad._core.graph.rule_nodes cimport any_needs_node, rule_node_of_inputs
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, new_address, value_address, view_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes

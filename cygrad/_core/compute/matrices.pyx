@@ -10,7 +10,8 @@ from libc.string cimport memcpy
 
 from cygrad._core.compute.places cimport dense
 from cygrad._core.graph.launches cimport Traits, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
-from cygrad._core.graph.rules cimport RuleOp, needs_node, record, rule_op
+from cygrad._core.graph.rule_nodes cimport needs_node, record
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, empty_strided
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, dtypes

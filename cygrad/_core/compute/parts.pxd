@@ -1,7 +1,7 @@
 """Parts of a tensor by basic indices (ints, slices, None, ...): views, and the nodes that have their places."""
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport RuleNode
+from cygrad._core.graph.rule_nodes cimport RuleNode
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 

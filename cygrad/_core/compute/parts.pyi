@@ -2,7 +2,7 @@
 
 from typing import final
 
-from cygrad._core.graph.rules import RuleNode
+from cygrad._core.graph.rule_nodes import RuleNode
 
 @final
 class PartNode(RuleNode): ...

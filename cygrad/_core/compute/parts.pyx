@@ -10,7 +10,8 @@ from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.launches cimport Launch, add_part, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.node cimport finish_node_type
-from cygrad._core.graph.rules cimport RuleNode, RuleOp, init_rule_node, record, rule_op
+from cygrad._core.graph.rule_nodes cimport RuleNode, init_rule_node, record
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, view_of
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport multiply_overflows, sizes_tuple, written

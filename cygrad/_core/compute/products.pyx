@@ -9,7 +9,8 @@ from libc.stdint cimport intptr_t
 from cygrad._core.compute.matrices cimport RELEASE_GIL, Call, begin_matrices, check_memory, numpy_loop
 from cygrad._core.compute.shapes cimport reshape_to
 from cygrad._core.graph.launches cimport Launch, add_input, add_output, clear_arguments, run_launch
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.arrays cimport foreign_operand

@@ -11,7 +11,8 @@ from libc.string cimport memcpy, memset
 from cygrad._core.compute.contraction cimport contract
 from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add_output, begin_launch, clear_arguments,
                                           kernel_function, run_decision, run_launch)
-from cygrad._core.graph.rules cimport RuleOp, record, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, TensorImpl, empty, is_dense, new_address, new_tensor, shallow_copy, stand_alone,
                                         value_address)
 from cygrad._core.levels.observers cimport profiling_threads

@@ -6,7 +6,8 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, view_of
 from cygrad._core.memory.sizes cimport (checked_numel, dim_bits, integer, parse_sizes, read_dims, sizes_argument, sizes_tuple,
                                         wrap_dim)

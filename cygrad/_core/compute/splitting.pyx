@@ -6,7 +6,8 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.parts cimport view_along
-from cygrad._core.graph.rules cimport RuleOp, record_outputs, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record_outputs, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl
 from cygrad._core.memory.sizes cimport integer, sequence_items, sizes_tuple, wrap_dim
 

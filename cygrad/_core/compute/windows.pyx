@@ -4,7 +4,8 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, view_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, multiply_overflows, sizes_tuple, wrap_dim
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize

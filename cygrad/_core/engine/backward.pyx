@@ -22,7 +22,7 @@ from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, g
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, RESULT, grads_list, init_node, inherit_destructor, leaf_of
 from cygrad._core.graph.notes cimport current_notes, is_noting
-from cygrad._core.graph.rules cimport EDGE_BITS, RuleNode, skipped_edges
+from cygrad._core.graph.rule_nodes cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
 from cygrad._core.graph.tensor cimport SPARSE, TensorImpl, needs_grad, special_active
 from cygrad._core.graph.tracking cimport track_reachable

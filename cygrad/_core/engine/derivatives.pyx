@@ -3,7 +3,8 @@ from cpython.object cimport PyObject
 
 from cygrad._core.graph.history cimport edge, gradient_edge
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_ENDS, Node, leaf_of
-from cygrad._core.graph.rules cimport record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport rule_op
 from cygrad._core.graph.tensor cimport FRESH, FRONT, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
 from cygrad._core.levels.fronts cimport front_of, innermost
 

@@ -12,7 +12,8 @@ from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
-from cygrad._core.graph.rules cimport RuleNode, RuleOp
+from cygrad._core.graph.rule_nodes cimport RuleNode
+from cygrad._core.graph.rules cimport RuleOp
 from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_dense, is_unique, tensor_type,
                                         value_address)
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples

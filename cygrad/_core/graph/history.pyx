@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.modes cimport is_inference_mode
 from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_ENDS, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
 from cygrad._core.graph.notes cimport note_flags
-from cygrad._core.graph.rules cimport record_view
+from cygrad._core.graph.rule_nodes cimport record_view
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD, FRESH,
                                         FRONT, INFERENCE, REQUIRES_GRAD, RETAINS_GRAD, RETIRED, TENSOR_TRACKED, TensorImpl, VIEW,
                                         byte_offset, inherit_special, needs_grad, refuse_front, shallow_copy)

@@ -1,12 +1,12 @@
-"""Structural operators in the graph: a node that applies the rule of its row.
+"""The rule of a structural operator: its gradients, and where their functions take their arguments from."""
+from cygrad._core.graph.node cimport RESULT
 
-A structural operator calls `needs_node`, and `record` with inputs, result and parameters where that is True.
-"""
-from cpython.object cimport PyObject
-from libc.stdint cimport intptr_t
-
-from cygrad._core.graph.node cimport Node, init_node
-from cygrad._core.graph.tensor cimport TensorImpl
+cdef enum:
+    GRADIENT = -1
+    GRADIENTS = -2              # of all outputs, as a list
+    WHOLE = -3                  # the tensor that the gradient is added to
+    SHARED = -4                 # the common beginning of several gradients
+    FIRST_PARAM = RESULT + 4    # below are inputs and up to four results
 
 cdef class RuleOp:
     cdef readonly str name
@@ -15,7 +15,7 @@ cdef class RuleOp:
     cdef readonly tuple params
     cdef tuple recorded                 # the parameters that the core records, in its order; None: they are recorded by name
     cdef tuple param_sources            # of each: twice an input, and 0 for its shape, 1 for its dtype; -1: it is always given
-    cdef readonly tuple functions                # of the inputs in order; one, for all, where `each`
+    cdef readonly tuple functions       # of the inputs in order; one, for all, where `each`
     cdef tuple plans                    # where the arguments of each function come from
     cdef tuple reads                    # bit k: input k, bit RESULT: the result, and behind it the further ones
     cdef tuple results                  # names of several, as torch has them
@@ -34,39 +34,6 @@ cdef class RuleOp:
     cdef bint prepared                  # the operators that its functions call are imported
     cdef bint reads_input(self, int k) except -1
 
-cdef class RuleNode(Node):
-    cdef void release(self)
-    cdef bint frees_values(self) except -1
-    cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole, object shared=*)
-    cdef bint arrived_complex(self, PyObject** grads) noexcept
-    cdef tuple parameters(self)
-    cdef int input_sizes(self, intptr_t* sizes) except -1
-    cdef object place_in(self, TensorImpl whole, PyObject** grads)
-    cdef intptr_t run_in(self, TensorImpl whole, TensorImpl g) noexcept
-
-cdef enum:
-    EDGE_BITS = 64
-
-# The edges (bits, of the first 64) whose gradients the next call of `apply` need not compute; it sets them to 0. Of this thread.
-cdef unsigned long long* skipped_edges() noexcept
 cpdef RuleOp rule_op(str name, tuple params=*)
+cpdef RuleOp rule_of(operator)
 cdef int prepare(RuleOp op) except -1
-
-cdef inline int init_rule_node(RuleNode node, RuleOp op, int outputs) except -1:
-    """Make a new node one of an operator."""
-    if not op.prepared:
-        prepare(op)
-    init_node(node, outputs)
-    node.op = op
-    node.flags |= op.node_flags
-    return 0
-
-cdef bint needs_node(TensorImpl a, TensorImpl b)
-cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
-cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
-cdef bint any_needs_node(tuple inputs)
-cdef tuple params_of(RuleOp op, tuple inputs, dict by_name)
-cdef int stand_alone_unless_shared(tuple inputs, TensorImpl result) except -1
-cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1
-cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
-cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1

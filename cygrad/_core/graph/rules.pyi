@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from typing import Any, final
 
-from cygrad._core.graph.node import Node
-from cygrad.tensor import Tensor
-
 @final
 class RuleOp:
     name: str
@@ -17,8 +14,6 @@ class RuleOp:
     shared: Callable[..., Any] | None
     declared: bool
 
-class RuleNode(Node): ...
-
 rules: dict[str, RuleOp]
 
 def rule_op(name: str, params: tuple[str, ...] | None = None) -> RuleOp: ...
@@ -28,10 +23,3 @@ def declare_rule(
     shared: Callable[..., Any] | None = None, **gradients: Callable[..., Any] | None
 ) -> RuleOp: ...
 def rule_of(operator: Any) -> RuleOp: ...
-def record_rule(op: RuleOp, inputs: tuple[Tensor | None, ...], result: Tensor, **params: Any) -> Tensor: ...
-def recorded(
-    operator: Any, inputs: tuple[Tensor | None, ...], result: Any, outputs: int = 1, /, **params: Any
-) -> Any: ...
-def record_several(
-    op: RuleOp, inputs: tuple[Tensor | None, ...], results: tuple[Tensor, ...], **params: Any
-) -> tuple[Tensor, ...]: ...

@@ -3,7 +3,8 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport (BATCHED, FRESH, FRONT, RETIRED, SPECIAL, TensorImpl, VIEW, byte_offset, new_tensor, refuse_front,
                                         view_of)
 from cygrad._core.levels.fronts cimport Front

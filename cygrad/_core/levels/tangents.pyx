@@ -5,7 +5,8 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.notes cimport refuse_repeated_history
-from cygrad._core.graph.rules cimport record, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, needs_node
+from cygrad._core.graph.rules cimport rule_op
 from cygrad._core.graph.saved cimport SavedTensor
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRONT, SHARES_TANGENTS, TensorImpl, VIEW, byte_offset,
                                         inherit_special, needs_grad, place_of, shallow_copy, special_active, view_of)

@@ -4,7 +4,8 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport geometry_of
-from cygrad._core.graph.rules cimport RuleOp, record, record_view, rule_op, needs_node
+from cygrad._core.graph.rule_nodes cimport record, record_view, needs_node
+from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, is_dense, new_tensor, offset_of, view_of
 from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
                                         sizes_tuple, span)

@@ -4,7 +4,7 @@
     def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
 
 From declarations follow the names of the package and the methods of Tensor, the modules that load at first use, the type stubs and the
-checks of the test suite; `python -m cygrad.operators` writes the files.
+checks of the test suite; `python -m building.operators` writes the files.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from cygrad._core.entry.operator_object import COMPOSED, Declaration, LazySignat
 from cygrad._core.entry.special import over_tensors
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
-from cygrad._core.graph.rules import declare_rule, record_several, rule_of
-from cygrad._core.graph.rules import recorded as recorded
+from cygrad._core.graph.rule_nodes import record_several
+from cygrad._core.graph.rule_nodes import recorded as recorded
+from cygrad._core.graph.rules import declare_rule, rule_of
 from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.operands.arrays import to_array
 from cygrad.operators import public_name

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from building.gallery import gallery
 from building.notebooks import NOTEBOOKS
-from cygrad.operators._written.pages import places as places_of_names
+from building.operators.pages import places as places_of_names
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -1,6 +1,6 @@
 """Types of the functions of the package. The types of class Tensor are in `tensor.py` and `_core/entry/operators.pyi`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -165,7 +165,7 @@ pi: Final[_float]
 e: Final[_float]
 newaxis: Final[None]
 
-# ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+# ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: _int = -1, axis: _int = -1) -> Tensor: ...
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: _int = -1, axis: _int = -1) -> Tensor: ...
 def cumulative_trapezoid(

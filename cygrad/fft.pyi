@@ -1,6 +1,6 @@
 """Types of `cygrad.fft`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -11,7 +11,7 @@ from cygrad._core.memory.formats import Layout
 from cygrad.tensor import Tensor
 from cygrad.typing import Device, Dims, DTypeLike, Ints
 
-# ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+# ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
 def fft(
     input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None,
     axis: _int = -1,

@@ -1,6 +1,6 @@
 """Types of `cygrad.linalg`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -20,7 +20,7 @@ from cygrad.operators.spectra import SVD, Eig, Eigh
 from cygrad.tensor import Tensor
 from cygrad.typing import Dims, DTypeLike
 
-# ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+# ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
 def solve_banded(l_and_u: tuple[_int, _int], ab: Tensor, b: Tensor) -> Tensor: ...
 def solveh_banded(ab: Tensor, b: Tensor, lower: _bool = False) -> Tensor: ...
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor: ...

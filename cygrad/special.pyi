@@ -1,6 +1,6 @@
 """Types of `cygrad.special`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -11,7 +11,7 @@ from typing import overload
 from cygrad.tensor import Tensor
 from cygrad.typing import Dims, DTypeLike, Operand
 
-# ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+# ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def j0(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...

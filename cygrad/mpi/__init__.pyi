@@ -1,6 +1,6 @@
 """Types of `cygrad.mpi`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -17,7 +17,7 @@ from cygrad.mpi.tape import Tape as Tape
 from cygrad.operators.pending_messages import Pending
 from cygrad.tensor import Tensor
 
-# ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+# ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
 def allreduce(input: Tensor, op: Any = 'sum', *, comm: Any = None, reproducible: _bool = False) -> Tensor: ...
 def total(input: Tensor, *, comm: Any = None, reproducible: _bool = False) -> Tensor: ...
 def replicate(input: Tensor, *, comm: Any = None, rows: _int | None = None) -> Tensor: ...

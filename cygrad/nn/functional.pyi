@@ -1,6 +1,6 @@
 """Types of `cygrad.nn.functional`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -13,7 +13,7 @@ from cygrad.operators.interpolation import Mode
 from cygrad.tensor import Tensor
 from cygrad.typing import DTypeLike, Ints, Number, Real
 
-# ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+# ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None,
     ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0,

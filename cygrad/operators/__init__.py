@@ -1,4 +1,4 @@
-"""The operators, a module a family. `_language` has the words of declarations; `python -m cygrad.operators` writes files from them."""
+"""The operators, a module a family. `_language` has the words of declarations; `python -m building.operators` writes files from them."""
 
 from collections.abc import Callable
 from functools import cache

@@ -1,6 +1,6 @@
 """Types of `cygrad.signal.windows`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -12,7 +12,7 @@ from cygrad._core.memory.formats import Layout
 from cygrad.tensor import Tensor
 from cygrad.typing import Device, DTypeLike
 
-# ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+# ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
 def bartlett(
     M: _int, *, sym: _bool = True, dtype: DTypeLike | None = None, layout: Layout | None = None, device: Device = None,
     requires_grad: _bool = False,

@@ -1,8 +1,8 @@
 """Facts about operators for their reference pages, measured by the samples: dtypes, errors, NumPy's name, whether torch has the name.
 
-`python -m cygrad.operators` runs this file, which writes `operator_facts.csv`, and reads that for the pages. An operator takes a dtype that
-one of its calls computes with. NumPy's functions are those that the operator computes for tensors. Torch is asked for names where it is
-installed; else they stay as they are, and a new name counts as torch's.
+`python -m building.operators` runs this file, which writes `operator_facts.csv`, and reads that for the pages. An operator takes a dtype
+that one of its calls computes with. NumPy's functions are those that the operator computes for tensors. Torch is asked for names where it
+is installed; else they stay as they are, and a new name counts as torch's.
 """
 
 import csv

@@ -5,7 +5,7 @@ import pytest
 import operator_facts
 from cygrad.numpy_functions.rows import name_of
 
-AGAIN = "python -m cygrad.operators"
+AGAIN = "python -m building.operators"
 
 
 @pytest.mark.cases("name, row", operator_facts.read().items())

@@ -324,7 +324,7 @@ def test_a_table_of_the_design_names_every_file():
     lines = [line for page in (ROOT / "docs" / "design").glob("*.md") for line in page.read_text().splitlines() if line.startswith("|")]
     named = {word for code in re.findall(r"`([^`]+)`", "".join(lines)) for word in re.findall(r"\w+", code)}
     named |= {page.stem for page in (ROOT / "docs" / "api").glob("*.md")}
-    files = {path.stem for path in (*sources(".py", ".pyx", ".h"), *(ROOT / "building").glob("*.py"))} - {"__init__", "__main__"}
+    files = {path.stem for path in (*sources(".py", ".pyx", ".h"), *(ROOT / "building").rglob("*.py"))} - {"__init__", "__main__"}
     assert files - named == set()
 
 

@@ -134,7 +134,7 @@ def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tm
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames() if "." in name}
     expected_values = {path for suffix in ("py", "pyx", "pxd", "h", "pyi") for path in ROOT.glob(f"cygrad/**/*.{suffix}")}
-    expected_values |= {*ROOT.glob("tests/**/*.py"), *ROOT.glob("building/*.py")}
+    expected_values |= {*ROOT.glob("tests/**/*.py"), *ROOT.glob("building/**/*.py")}
     expected_values |= {path for suffix in ("md", "svg", "css", "py") for path in ROOT.glob(f"docs/**/*.{suffix}")}
     expected_values = {str(path.relative_to(ROOT)) for path in expected_values if "generated" not in path.parts}
     assert expected_values | {"cygrad/py.typed", "setup.py", "pyproject.toml", "README.md"} <= packed

@@ -47,7 +47,7 @@ def test_a_full_disk_is_said_in_a_sentence(command, record):
 
 
 @pytest.mark.slow
-@pytest.mark.cases("command", [*COMMANDS, "cygrad bench --quick", "cygrad.operators"])
+@pytest.mark.cases("command", [*COMMANDS, "cygrad bench --quick"])
 def test_a_closed_output_is_said_in_a_sentence(command, record):
     name = f"python -m {command.partition(' ')[0]}"
     assert ended(command, record, ">&-") == (1, f"{name}: error: {CLOSED}\n")
@@ -108,10 +108,9 @@ def interrupted(command, moment, folder, preexec_fn=heeding_interruptions):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["-m cygrad info", "-mcygrad info", "-Bm cygrad info", "-m cygrad.operators"])
+@pytest.mark.parametrize("command", ["-m cygrad info", "-mcygrad info", "-Bm cygrad info"])
 def test_an_interruption_of_imports_leaves_no_traceback(command, tmp_path):
-    moments = MOMENTS[:5] if "operators" in command else MOMENTS
-    for moment in moments if command.startswith("-m c") else ["numpy"]:
+    for moment in MOMENTS if command.startswith("-m c") else ["numpy"]:
         done = interrupted(command, moment, tmp_path)
         assert (done.returncode, done.stderr) == (-signal.SIGINT, ""), moment
 

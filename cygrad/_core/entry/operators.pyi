@@ -1,6 +1,6 @@
 """Types of the compiled module, and the methods that Tensor is given from the tables and the functions.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
+Written by hand down to the line that says so; `python -m building.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool
@@ -169,7 +169,7 @@ class TensorBase:
 
     # ----- Given by the Python layer -----
 
-    # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+    # ----- From the tables, by `python -m building.operators`: nothing below is written by hand -----
     def _banded(self, bands: tuple[tuple[_int, Band], ...]) -> Tensor: ...
     def _at_classes(self, target: Tensor) -> Tensor: ...
     def _to_classes(self, target: Tensor, count: _int) -> Tensor: ...

@@ -1,1 +1,1 @@
-"""Writers of `python -m cygrad.operators`, from the declarations: the registry, the type stubs, the pages of the API."""
+"""The registry and the type stubs, which `python -m building.operators` writes, and their writers."""

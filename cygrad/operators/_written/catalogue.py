@@ -1,6 +1,6 @@
 """The operators that the families declare, read from their sources: nothing is imported, no name is listed by hand.
 
-`python -m cygrad.operators` writes `registry` and the type stubs from it.
+`python -m building.operators` writes `registry` and the type stubs from it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def load() -> dict[str, RuleOp]:
 
 def registry() -> str:
     """Return the text of `registry`."""
-    text = '"""Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""\n'
+    text = '"""Written by `python -m building.operators`: where each operator is declared, read when a name is first asked for."""\n'
     results = list(entries())
     functions = [*((entry.name, entry.module) for entry in results if entry.function), *names_of_rows()]
     tables = {

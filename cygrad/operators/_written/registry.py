@@ -1,4 +1,4 @@
-"""Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""
+"""Written by `python -m building.operators`: where each operator is declared, read when a name is first asked for."""
 
 FUNCTIONS: dict[str, str] = {
     "cygrad.operators.calculus":

@@ -1,4 +1,4 @@
-"""The generated part of the type stubs, which `python -m cygrad.operators` writes.
+"""The generated part of the type stubs, which `python -m building.operators` writes.
 
 `cygrad/__init__.pyi` gets the functions and dtypes of the tables and declarations, `cygrad/_core/entry/operators.pyi` all the methods,
 `cygrad/linalg.pyi` and its like the functions of a namespace. The part above the line "From the tables" is written by hand; a name that

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from typing import Any
 
+from building.operators.markdown import code
 from cygrad.operators import public_name
 from cygrad.operators._language.tangents import constant
 from cygrad.operators._written import stubs
-from cygrad.operators._written.markdown import code
 
 MEASURED = stubs.PACKAGE.parent / "tests" / "operators" / "operator_facts.csv"
 KINDS = {"bool": "bool", "integer": "integers", "unsigned": "uint16 to uint64", "half": "float16, bfloat16", "float": "float32, float64",

@@ -1,4 +1,4 @@
-"""The pages of the API, which `python -m cygrad.operators` writes to `docs/api`.
+"""The pages of the API, which `python -m building.operators` writes to `docs/api`.
 
 There is one for each family, one for each section of the table of formulas, and the pages that `modules` writes.
 """
@@ -15,15 +15,16 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from building.operators import modules
+from building.operators.facts import facts
+from building.operators.latex import latex, symbol
+from building.operators.markdown import block, code, described, slug, source, summary, table
 from cygrad.operators import public_name
-from cygrad.operators._written import catalogue, exports, modules, stubs
-from cygrad.operators._written.facts import facts
-from cygrad.operators._written.latex import latex, symbol
-from cygrad.operators._written.markdown import block, code, described, slug, source, summary, table
+from cygrad.operators._written import catalogue, exports, stubs
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise, formula
 
 FOLDER = stubs.PACKAGE.parent / "docs" / "api"
-ABOUT = "Every public name. `python -m cygrad.operators` writes these pages, from the declarations and their docstrings."
+ABOUT = "Every public name. `python -m building.operators` writes these pages, from the declarations and their docstrings."
 OPERATORS = """\
 By families. Names, arguments and defaults are torch's; where NumPy's name is another, or torch has none, the operator's section says so.
 Functions of `dim` take `axis`, too, and with `keepdim` `keepdims`. Lists of dtypes are measured: all tensors of a call have the dtype,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from inspect import getdoc
 from typing import Any, NamedTuple
 
+from building.operators.markdown import block, code, described, slug, source, summary, table
 from cygrad.operators._written import exports, stubs
-from cygrad.operators._written.markdown import block, code, described, slug, source, summary, table
 
 ROOT = stubs.PACKAGE.parent
 TENSOR = "cygrad.Tensor"

@@ -240,6 +240,28 @@ def test_a_reduction_of_dims_leaves_its_operand_pending():
     assert pending_results() == 0           # its node saved y, which is written while it is reduced
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int64"])
+@pytest.mark.parametrize("reduce", [
+    lambda x: x.sum(1), lambda x: x.sum((1, 2)), lambda x: x.mean(1, keepdim=True) if x.dtype.is_floating_point else x.sum(1, keepdim=True),
+    lambda x: x.sum((1, 3)), lambda x: x.sum((0, 2)), lambda x: x.prod(2),
+], ids=["sum 1", "sum 1, 2", "mean 1", "sum 1, 3", "sum 0, 2", "prod 2"])
+@pytest.mark.parametrize("shape", [(24, 26, 4, 2), (3, 400, 1, 5), (520, 2, 3, 2), (6, 5, 41, 4)], ids=str)
+def test_reductions_of_dims_in_the_middle_run_with_their_operand(shape, reduce, dtype):
+    a, b = (cg.tensor(np.resize(array, shape)).to(getattr(cg, dtype)) for array in arrays(2))
+    a, b = (value.requires_grad_() if value.dtype.is_floating_point or value.dtype.is_complex else value for value in (a * 5, b * 3))
+    with at_once():
+        expected, whole = reduce(a * b + a), a * b + a
+    x = a * b + a
+    pending = pending_results()
+    result = reduce(x)
+    assert pending_results() == pending                 # x, which nothing has read
+    assert same_bits(array_of(result), array_of(expected)) and same_bits(array_of(x), array_of(whole))
+    y = a * b + a
+    view = y[0]
+    assert same_bits(array_of(reduce(y)), array_of(expected))       # y is written for its view
+    assert same_bits(array_of(view), array_of(whole)[0])
+
+
 @pytest.mark.parametrize("make", [
     lambda a, b: a[::2] * b[::2],
     lambda a, b: a * b[:1],

@@ -16,7 +16,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.memory.storage cimport Storage, dtypes
 from cygrad._core.operands.operands cimport Value, number_from, same_shape
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_NEGATIVE, MAX_OPERANDS, cg_itemsize, cg_loops_of, cg_real
 
@@ -176,7 +176,8 @@ cdef class ElementwiseNode(Node):
         cdef TensorImpl g, part, target = None
         cdef Batch batch = None
         cdef list unpacked = None
-        cdef int k, last = -1
+        cdef Storage _held = None       # the memory of a gradient that further edges read: while it is pending, a sum is not its only use
+        cdef int k, last = -1, edges = 0
         cdef bint by_formula = grad_mode()[0] != 0, negated
         if self.flags & NODE_RELEASED:
             raise released_error()
@@ -201,8 +202,12 @@ cdef class ElementwiseNode(Node):
             unpacked = self.unpack_all()
         g = <TensorImpl>grads[0]
         for k in range(op.arity):
+            edges += (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None
+        for k in range(op.arity):
             if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is None:
                 continue
+            edges -= 1
+            _held = g.storage if edges else None
             # Of a sum there are fewer elements to negate. One that is 0 is +0 in either order.
             negated = (self.params is not None and not by_formula and batch is None and op.partial_form[k] == KERNEL
                        and op.partial_kernel[k].form == CG_NEGATIVE)

@@ -102,8 +102,6 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
         return False
     for d in range(x.ndim):
         pending.needed.is_reduced[d] = is_reduced[d]
-        if d and is_reduced[d - 1] and not is_reduced[d] and x.sizes[d] > 1:
-            return False        # tiles of dims in the middle are read in pieces that are too short
     reduce_operands(&pending.needed)
     if not is_needed:
         pending.needed.slots[slot].data = NULL

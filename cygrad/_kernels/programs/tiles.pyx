@@ -6,6 +6,7 @@ from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, STREAM
                                                   run_elementwise_part)
 from cygrad._kernels.drivers.packing cimport copy
 from cygrad._kernels.drivers.reduction cimport run_reduction
+from cygrad._kernels.programs.planning cimport is_live
 from cygrad._kernels.programs.steps cimport Program, Slot, Step, dtype_of, output_of, strides_of
 from cygrad._kernels.system.threads cimport run_in_parts, threads_for
 
@@ -46,6 +47,7 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
     cdef intptr_t rest
     cdef const Step* step
     cdef const Slot* output
+    cdef bint stream
     cdef int d, j, k
     rest = tile // tiles.along
     for d in range(program.ndim - 1, -1, -1):
@@ -64,8 +66,10 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
             operands[j].loop_dtype = dtype_of(j, step.masks, step.dtype) if j < step.inputs else program.slots[step.slots[j]].loop_dtype
         output = &program.slots[output_of(step)]
         if step.kernel is not NULL:
+            stream = (output.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed
+                      and not is_live(program, output_of(step), k + 1, program.step_count))
             run_elementwise_part(step.kernel, step.dtype, step.inputs + 1, operands, program.ndim, shapes[output.reduced], step.params,
-                                 output.data is NULL, output.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed)
+                                 output.data is NULL, stream)
         elif step.reduction is NULL:
             copy(&operands[1], &operands[0], program.ndim, shapes[output.reduced])
         elif run_reduction(step.reduction, operands, program.ndim, shapes[0], program.is_reduced, operands[1].data, operands[1].dtype):

@@ -107,6 +107,9 @@ class Capture:
         check_looks(notes)
         if notes.hooks_outside:
             raise Uncapturable("it registers a hook on a leaf, or on the history of an argument: register it outside of the function")
+        if notes.ran_history_outside:
+            raise Uncapturable("it runs a backward through the history of a tensor from outside, which may be another one in another call: "
+                               "compute that tensor inside of the function, or give it by .detach()")
         self.check_arguments()
         inputs = self.tensors.copy()
         check_guards(observation, inputs)
@@ -146,11 +149,16 @@ class Capture:
         if any(has_history_in_outer_memory(result, inputs) for result in results
                if result.requires_grad and not any(result is each for each in recorded)):
             raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
+        released = [k for k, result in enumerate(results) if any(result is each for each in recorded) and is_released(result, sources)]
+        for k in released:
+            results[k] = results[k].detach()
+        has_history, recorded = bool(recorded), recorded_results(results, inputs)
         check_messages(notes, bool(recorded))
-        if recorded:
+        if has_history:
             first_of = {id(source): number for number, source in reversed([*enumerate(sources)])}
             differentiable = tuple(number for number, tensor in enumerate(inputs)
                                    if tensor.requires_grad and first_of[id(sources[number])] == number)
+        if recorded:
             weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, inputs, [sources[number] for number in differentiable], weights)
             forms = plain_gradients(back)
@@ -159,7 +167,7 @@ class Capture:
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
-        replay.guards, replay.leaves_nothing_pending = self.guards_back, ran_backward
+        replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, tuple(released)
         if not any(node._frees_values() for node in nodes_between(recorded, sources)):
             replay.frees = frozenset()
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
@@ -284,6 +292,23 @@ def nodes_between(results: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any
             met.add(id(node))
             yield node
             nodes += [following for following, _ in node.next_functions][::-1]
+
+
+def is_released(result: Any, inputs: Iterable[Any]) -> bool:
+    """Return True if any backward of a result raises an error, since one without `retain_graph` has freed values on all ways to leaves."""
+    ends, met = {id(tensor.grad_fn) for tensor in inputs if tensor.grad_fn is not None}, set()
+    nodes = [result.grad_fn]
+    while nodes:
+        node = nodes.pop()
+        if node is not None and id(node) in ends:
+            return False
+        if node is None or id(node) in met or node._is_released():
+            continue
+        if not node.next_functions:
+            return False
+        met.add(id(node))
+        nodes += [following for following, _ in node.next_functions]
+    return True
 
 
 def check_guards(observation: Observation, inputs: list[Any]) -> None:

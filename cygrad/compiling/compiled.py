@@ -229,7 +229,8 @@ class Compiled:
             entries = self._entries[key] = [capture.entry] if capture.entry is not None else []
         for entry in entries:
             inputs = tensors.copy()
-            if first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory:
+            if (first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory
+                    and not entry.replay.released):
                 return entry, inputs, Rerun(self, args, {}, entry, {}, None, levels)
         return None
 
@@ -271,9 +272,9 @@ class Compiled:
 
     # ----- Replays -----
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Capture | None) -> Any:
-        positions = positions_of(entry.generators) if entry.generators and (entry.draws or entry.differentiable) else {}
+        positions = positions_of(entry.generators) if entry.generators and (entry.draws or entry.replay.recorded) else {}
         try:
-            rerun = Rerun(self, args, kwargs, entry, positions, with_floats) if entry.differentiable else None
+            rerun = Rerun(self, args, kwargs, entry, positions, with_floats) if entry.replay.recorded else None
             results = replayed(entry.replay, inputs, entry.differentiable, rerun)
         except BaseException:
             go_back(positions)

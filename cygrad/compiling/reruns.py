@@ -73,7 +73,7 @@ class Rerun:
             first.others.append(program)
             if program is not None:
                 return program
-        may_run = is_unchanged and not first.written and self.has_values(inputs)
+        may_run = is_unchanged and not (first.written or self.entry.gradients) and self.has_values(inputs)
         return None if may_run or any(gradient is None for gradient in gradients) else first
 
     def note_freed(self, program: Replay) -> None:

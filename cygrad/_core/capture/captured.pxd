@@ -55,6 +55,7 @@ cdef class Captured:
     cdef readonly tuple written         # numbers of the inputs that the forward part writes
     cdef readonly tuple recorded        # numbers of the results that require gradients
     cdef readonly tuple result_bases    # of these
+    cdef public tuple released          # numbers of the results whose history a backward of the program frees
     cdef list gradients                 # layouts of the gradients of these that the backward part reads; None: it needs none
     cdef public bint leaves_nothing_pending     # the forward part has a backward of the engine in it
     cdef public object guards           # of values that code in the backward part names

@@ -13,6 +13,7 @@ class Captured:
     changes_back: list[tuple[int, int]]
     written: tuple[int, ...]
     recorded: tuple[int, ...]
+    released: tuple[int, ...]
     fails_after_call: bool
     guards: list[Any]
     leaves_nothing_pending: bool

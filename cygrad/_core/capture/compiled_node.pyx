@@ -198,10 +198,7 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     """Return the results of a program for inputs, recorded where `differentiable` has numbers of inputs."""
     cdef Py_ssize_t token = begin_event(replay.name, tuple(inputs), -1) if profiling_threads else 0
     cdef list state = [], results, versions = versions_to_be(inputs, replay.changes)
-    cdef CompiledNode node
     cdef TensorImpl tensor
-    cdef int k
-    cdef bint tracked = False
     try:
         results = replay.run_forward(inputs, state)
     finally:
@@ -209,19 +206,33 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     count_changes(inputs, replay.changes, versions)
     if not differentiable or not grad_mode()[0]:
         return results
-    node = CompiledNode.__new__(CompiledNode)
-    init_node(node, len(replay.recorded))
+    if replay.released:
+        attach_node(results, replay.released, inputs, differentiable, None)
+    if replay.recorded:
+        outputs = tuple([shallow_copy(<TensorImpl>results[number]) for number in replay.recorded])
+        saved = (replay, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), outputs,
+                 tuple([version_of((<TensorImpl>tensor).storage) for tensor in outputs]), state, rerun)
+        attach_node(results, replay.recorded, inputs, differentiable, saved)
+    return results
+
+
+cdef int attach_node(list results, tuple numbers, list inputs, tuple differentiable, tuple saved) except -1:
+    """Make results the outputs of a node with edges to inputs. Without saved values it is one that a backward has freed."""
+    cdef CompiledNode node = CompiledNode.__new__(CompiledNode)
+    cdef bint tracked = False
+    cdef int k
+    init_node(node, len(numbers))
+    node.saved0 = saved
+    if saved is None:
+        node.flags |= NODE_RELEASED
     for k, number in enumerate(differentiable):
         connect(node, k, inputs[number])
         tracked = tracked or (<TensorImpl>inputs[number]).flags & TENSOR_TRACKED != 0
-    outputs = tuple([shallow_copy(<TensorImpl>results[number]) for number in replay.recorded])
-    node.saved0 = (replay, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), outputs,
-                   tuple([version_of((<TensorImpl>tensor).storage) for tensor in outputs]), state, rerun)
-    for k, number in enumerate(replay.recorded):
+    for k, number in enumerate(numbers):
         attach(results[number], node, k)
     if tracked:
         track_reachable(node)
-    return results
+    return 0
 
 
 def recorded_results(list results not None, list inputs not None):

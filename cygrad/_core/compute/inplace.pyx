@@ -5,7 +5,7 @@ from libc.stdlib cimport calloc, free
 
 from cygrad._core.graph.history cimport attach, connect, creation_error, edge, geometry_of, gradient_edge, refresh, set_edge
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport NODE_PACKED, NODE_TRACKED, Node, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, NODE_TRACKED, Node, finish_node_type, init_node
 from cygrad._core.graph.notes cimport begin_call, end_call, is_noting, note_constant, refuse_repeated_history
 from cygrad._core.graph.rule_nodes cimport any_needs_node, params_of, record_view, rule_node, rule_node_of_inputs
 from cygrad._core.graph.rules cimport RuleOp, rule_op
@@ -279,6 +279,7 @@ cdef class CopySlices(Node):
     cdef void release(self):
         # The operator's node may be part of the graph by itself, where its result was saved: it is not ours to release.
         self.op = None
+        self.flags |= NODE_RELEASED
 
     cdef bint frees_values(self) except -1:
         return True

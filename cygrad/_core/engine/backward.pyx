@@ -21,7 +21,7 @@ from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, RESULT, grads_list, init_node, inherit_destructor, leaf_of
-from cygrad._core.graph.notes cimport current_notes, is_noting
+from cygrad._core.graph.notes cimport Notes, current_notes, is_noting
 from cygrad._core.graph.rule_nodes cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
 from cygrad._core.graph.tensor cimport SPARSE, TensorImpl, needs_grad, special_active
@@ -186,6 +186,11 @@ cdef int make_dense(Node node, PyObject** grads) except -1:
         if grads[k] is not NULL and (<TensorImpl>grads[k]).flags & SPARSE:
             put(&grads[k], (<object><TensorImpl>grads[k]).to_dense())
     return 0
+
+
+cdef bint is_from_before(Node node, Notes notes) noexcept:
+    """Return True if a node was there before notes are taken, and is no leaf's."""
+    return not node.flags & NODE_ACCUMULATES and node.sequence_nr <= notes.newest_node
 
 
 cdef inline int compute(Node node, PyObject** grads, PyObject** results) except -1:
@@ -359,6 +364,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
     cdef Run run
     cdef Space space
     cdef Run* before = <Run*>cg_run_address()[0]
+    cdef Notes notes
     cdef Node node
     cdef Py_ssize_t index, k, event = 0
     cdef int output_nr, mode = grad_mode()[0], overrides = exchange_overrides_off(-1)
@@ -416,12 +422,15 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
         grad_mode()[0] = create_graph != 0
         exchange_overrides_off(2)       # the formulas of gradients are no calls of users
         cg_run_address()[0] = &run
+        notes = current_notes() if is_noting() else None
         while run.ready:
             set_thread_hooks(hooks)
             index = pop_ready(&run)
             run.evaluating = run.states[index].node
             if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer_accumulation(&run, index):
                 continue
+            if notes is not None and run.states[index].needed and is_from_before(<Node>run.evaluating, notes):
+                notes.ran_history_outside = True
             PyErr_CheckSignals()
             if interruption is not None:
                 interruption()
@@ -434,8 +443,8 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
                 end_event(event)
         run.evaluating = NULL
         run_own_program()       # whose operands the graph need not keep
-        if is_noting():
-            current_notes().ran_backward = True
+        if notes is not None:
+            notes.ran_backward = True
         run_callbacks(&run)
     except BaseException:
         if anomaly_mode and run.evaluating is not NULL:

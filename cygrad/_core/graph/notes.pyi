@@ -22,6 +22,7 @@ class Notes:
     first_message: int
     repeats: bool
     ran_backward: bool
+    ran_history_outside: bool
 
     def __len__(self) -> int: ...
     def __enter__(self) -> Self: ...

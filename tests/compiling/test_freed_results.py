@@ -1,0 +1,206 @@
+"""Results whose history a backward inside of the function has freed, as of a step of training that returns its loss."""
+
+import pytest
+
+import cygrad as cg
+from capturing import X, captured, refusal, same
+from cygrad.autograd import Function, grad
+
+
+def weights():
+    return [(X * k).detach().requires_grad_() for k in (1, 2)]
+
+
+def trained(w, v):
+    w.grad = v.grad = None
+    loss = ((w * X).sin() * v).sum()
+    loss.backward()
+    return loss
+
+
+def with_gradients(w, v):
+    loss = (w * v).exp().sum()
+    return loss, *grad(loss, (w, v))
+
+
+def with_another_history(w, v):
+    loss = (w * v).exp().sum()
+    loss.backward()
+    return loss, (w * 3 + v).sin()
+
+
+def of_the_middle(w, v):
+    middle = (w * v).exp()
+    (middle * 2).sum().backward()
+    return {"middle": middle, "sum": middle.sum()}
+
+
+def written_in_place(w, v):
+    total = cg.zeros(3, dtype=cg.float64)
+    total[1:] = (w * v)[1:]
+    total.sum().backward()
+    return total
+
+
+FREED = {
+    "a loss": (trained, lambda value: [value]),
+    "with gradients": (with_gradients, lambda value: value[:1]),
+    "with another history": (with_another_history, lambda value: value[:1]),
+    "the middle": (of_the_middle, lambda value: value.values()),
+    "written in place": (written_in_place, lambda value: [value]),
+}
+
+
+def flat(value):
+    return [value] if isinstance(value, cg.Tensor) else [*(value.values() if isinstance(value, dict) else value)]
+
+
+@pytest.mark.parametrize("name", FREED)
+def test_values_gradients_and_errors_are_eagers(name):
+    function, freed_of = FREED[name]
+    compiled = captured(function)
+    ours, theirs = weights(), weights()
+    for _ in range(3):
+        values, expected = compiled(*ours), function(*theirs)
+        for a, b in zip(flat(values), flat(expected), strict=True):
+            same(a, b)
+            assert a.requires_grad == b.requires_grad
+        for a, b in zip(ours, theirs, strict=True):
+            if b.grad is not None:
+                same(a.grad, b.grad)
+        for value, args in ((values, ours), (expected, theirs)):
+            for result in freed_of(value):
+                with pytest.raises(RuntimeError, match="second time"):
+                    result.sum().backward()
+                with pytest.raises(RuntimeError, match="second time"):
+                    grad(result.sum() * 2, args[0])
+    assert compiled.cache_info().hits > 0 and compiled.cache_info().eager == 0
+
+
+def test_steps_of_training_return_their_losses():
+    def step(w, v):
+        loss = ((w * X).tanh() - v).square().mean()
+        loss.backward()
+        with cg.no_grad():
+            w -= 0.5 * w.grad
+        w.grad = v.grad = None
+        return loss
+
+    compiled, ours, theirs = captured(step), weights(), weights()
+    for _ in range(10):
+        same(compiled(*ours), step(*theirs))
+        same(ours[0], theirs[0])
+    assert compiled.cache_info().hits == 9
+
+
+def test_other_results_have_their_history():
+    compiled = captured(with_another_history)
+    for _ in range(3):
+        ours, theirs = weights(), weights()
+        loss, other = compiled(*ours)
+        for a, b in zip(grad(other.sum(), ours), grad(with_another_history(*theirs)[1].sum(), theirs), strict=True):
+            same(a, b)
+        with pytest.raises(RuntimeError, match="second time"):
+            (loss + other.sum()).backward()
+
+
+def test_a_graph_that_is_retained_is_not_freed():
+    def function(w, v):
+        loss = (w * v).exp().sum()
+        loss.backward(retain_graph=True)
+        return loss
+
+    compiled = captured(function)
+    for _ in range(3):
+        ours, theirs = weights(), weights()
+        compiled(*ours).backward()
+        function(*theirs).backward()
+        same(ours[0].grad, theirs[0].grad)
+
+
+def test_a_history_that_keeps_no_values_is_not_freed():
+    def function(w, v):
+        loss = (w + v).sum()
+        loss.backward()
+        return loss
+
+    compiled = captured(function)
+    for _ in range(3):
+        ours, theirs = weights(), weights()
+        compiled(*ours).backward()
+        function(*theirs).backward()
+        same(ours[0].grad, theirs[0].grad)
+
+
+def test_a_result_with_one_way_that_is_not_freed_is_refused():
+    """The way to `v` is freed, the way to `w` is not."""
+    def function(w, v):
+        shared = (v * v).exp()
+        shared.sum().backward()
+        return shared.detach() * 0 + (w + shared)
+
+    assert "its backward raises RuntimeError: Trying to backward through the graph a second time" in refusal(function, *weights())
+
+
+def test_a_freed_function_of_users_is_refused():
+    """Its backward may read nothing that was freed."""
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 + ctx.saved_tensors[0] * 0
+
+    def function(w, v):
+        loss = Twice.apply(w).sum()
+        loss.backward()
+        return loss
+
+    assert "second time" in refusal(function, *weights())
+
+
+@pytest.mark.parametrize("differentiate", [
+    lambda x, w: grad(x.sum(), w)[0],
+    lambda x, w: grad((x * w).sin().sum(), w)[0],
+    lambda x, w: (x.sum().backward(), w.grad)[1],
+    lambda x, w: (grad((x * x).sum(), w, create_graph=True)[0] * 2).detach(),
+], ids=["its own", "in an expression", "added", "recorded"])
+def test_a_history_from_outside_is_not_replayed(differentiate):
+    """It may be another one in the next call."""
+    w, _ = weights()
+    assert "through the history of a tensor from outside" in refusal(lambda x: differentiate(x, w), w.exp())
+    outside = w.exp()
+    assert "through the history of a tensor from outside" in refusal(lambda: differentiate(outside, w))
+    w.grad = None
+    compiled = cg.compile(lambda x: differentiate(x, w))
+    with pytest.warns(RuntimeWarning, match="history"):
+        for make in (cg.exp, cg.sin, cg.exp, cg.cos):
+            w.grad = None
+            ours = compiled(make(w)).clone()
+            w.grad = None
+            same(ours, differentiate(make(w), w))
+
+
+def test_gradients_of_an_argument_with_a_history_are_replayed():
+    compiled, (w, _) = captured(lambda x: grad((x * x).sin().sum(), x)[0]), weights()
+    for make in (cg.exp, cg.sin, cg.exp):
+        x = make(w)
+        same(compiled(x), grad((x * x).sin().sum(), x)[0])
+    assert compiled.cache_info().hits == 2
+
+
+def test_steps_of_scans_run_as_they_are():
+    """No loop has results of this kind: gradients of the last value are an error, as in Python."""
+    def step(carry, x):
+        value = (carry * w).sin()
+        value.sum().backward()
+        return value, None
+
+    for compile in (lambda f: f, cg.compile):
+        w = X.clone().requires_grad_()
+        last, _ = compile(lambda start: cg.func.scan(step, start, cg.zeros(1, 3, dtype=cg.float64)))(X)
+        with pytest.raises(RuntimeError, match="second time"):
+            last.sum().backward()

@@ -125,6 +125,8 @@ class Capture:
         numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
         for tensor, before in changed:
             number = numbers.get(id(tensor))
+            if number is None and notes.is_new_leaf(tensor):        # which is not seen outside
+                continue
             if number is None:
                 raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
             of_gradients.append(Guard(GuardSource.GRADIENT, number, "grad", before))
@@ -295,20 +297,8 @@ def nodes_between(results: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any
 
 
 def is_released(result: Any, inputs: Iterable[Any]) -> bool:
-    """Return True if any backward of a result raises an error, since one without `retain_graph` has freed values on all ways to leaves."""
-    ends, met = {id(tensor.grad_fn) for tensor in inputs if tensor.grad_fn is not None}, set()
-    nodes = [result.grad_fn]
-    while nodes:
-        node = nodes.pop()
-        if node is not None and id(node) in ends:
-            return False
-        if node is None or id(node) in met or node._is_released():
-            continue
-        if not node.next_functions:
-            return False
-        met.add(id(node))
-        nodes += [following for following, _ in node.next_functions]
-    return True
+    """Return True if a backward without `retain_graph` has freed values of the history of a result."""
+    return any(node._is_released() for node in nodes_between([result], inputs))
 
 
 def check_guards(observation: Observation, inputs: list[Any]) -> None:

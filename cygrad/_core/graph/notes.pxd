@@ -73,6 +73,7 @@ cdef class Notes:
     cdef dict constants                     # number of slot: bytes
     cdef list owners, calls
     cdef dict gradients                     # number of a tensor: the tensor, and its .grad before the first change
+    cdef dict leaves                        # number of a tensor: the tensor, and its requires_grad before the user's steps set that
     cdef dict by_address                    # of storages from outside: number of slot
     cdef readonly bint failed               # a kernel, or a note, found no memory
     cdef readonly Py_ssize_t first_message  # the number of steps before the first message to other processes; -1: there is none

@@ -64,7 +64,7 @@ cdef class Notes:
         last_notes += 1
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
-        self.gradients, self.looks, self.hooks, self.generators = {}, Looks(), [], {}
+        self.gradients, self.looks, self.hooks, self.generators, self.leaves = {}, Looks(), [], {}, {}
         self.first_message, self.newest_node = -1, last_sequence_nr
 
     def __dealloc__(self):
@@ -119,6 +119,11 @@ cdef class Notes:
                                                                   or not self.is_fresh(owner_of(tensor.storage))):
                 changed.append(pair)
         return changed
+
+    def is_new_leaf(self, TensorImpl tensor not None):
+        """Return True if a tensor has required no gradient before the steps."""
+        required = self.leaves.get(id(tensor))
+        return required is not None and not required[1]
 
     def begin_repeated(self):
         """Say that from now on steps run besides the call of the user: `restore` undoes their changes."""
@@ -203,7 +208,7 @@ cdef class Notes:
 
     cdef void forget_tensors(self):
         """Let go of tensors and their memory: there is a program, and the steps are all that it needs."""
-        self.outside = self.by_address = self.gradients = self.before_gradients = self.flags = None
+        self.outside = self.by_address = self.gradients = self.before_gradients = self.flags = self.leaves = None
         self.hooks = self.handles = None
 
     # ----- Slots -----
@@ -363,6 +368,8 @@ cdef int note_flags(TensorImpl tensor) except -1:
     cdef Notes notes = current_notes()
     if notes is not None and notes.repeats:
         notes.flags.setdefault(id(tensor), (tensor, tensor.flags & REQUIRES_GRAD))
+    elif notes is not None:
+        notes.leaves.setdefault(id(tensor), (tensor, tensor.flags & REQUIRES_GRAD))
     return 0
 
 

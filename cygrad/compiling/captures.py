@@ -104,9 +104,9 @@ class Capture:
         """Return the program of the notes; Uncapturable where they are none."""
         if observation.impure:
             raise Uncapturable(observation.impure)
-        check_looks(notes)
         if notes.hooks_outside:
             raise Uncapturable("it registers a hook on a leaf, or on the history of an argument: register it outside of the function")
+        check_looks(notes)
         if notes.ran_history_outside:
             raise Uncapturable("it runs a backward through the history of a tensor from outside, which may be another one in another call: "
                                "compute that tensor inside of the function, or give it by .detach()")

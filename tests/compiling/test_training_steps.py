@@ -118,6 +118,24 @@ def test_leaves_that_a_step_makes_have_gradients_of_their_own():
     assert compiled.cache_info().hits == 2      # at first the weights have no gradients
 
 
+def test_steps_that_differentiate_by_new_leaves_alone():
+    def step(x):
+        points = x.clone().requires_grad_()
+        loss = points.sin().sum()
+        loss.backward()
+        return loss, points.grad * 1
+
+    compiled = captured(step)
+    for k in range(3):
+        for a, b in zip(compiled(X + k), step(X + k), strict=True):
+            same(a, b)
+            assert a.requires_grad == b.requires_grad
+        with pytest.raises(RuntimeError, match="second time"):
+            compiled(X)[0].backward()
+        with cg.no_grad(), pytest.raises(RuntimeError, match="does not require grad"):
+            compiled(X)
+
+
 def test_gradients_of_tensors_that_are_frozen_for_a_while():
     def frozen(w, v):
         v.requires_grad_(False)
@@ -238,6 +256,29 @@ def test_a_history_from_outside_is_not_replayed(differentiate):
             ours = compiled(make(w)).clone()
             w.grad = None
             same(ours, differentiate(make(w), w))
+
+
+@pytest.mark.parametrize("read", [
+    lambda x: 2 if "Exp" in x.grad_fn.name() else 3,
+    lambda x: 2 if "Exp" in (x * 2).grad_fn.next_functions[0][0].name() else 3,
+], ids=["of an argument", "by a result"])
+def test_code_that_reads_a_history_from_outside_is_not_replayed(read):
+    (w, _), compiled = weights(), cg.compile(lambda x: x * read(x))
+    with pytest.warns(RuntimeWarning, match=r"test_training_steps.py:\d+: .* its history was asked for"):
+        for make in (cg.exp, cg.sin):
+            x = make(w)
+            same(compiled(x), x * read(x))
+
+
+def test_code_that_reads_a_history_of_its_own_is_replayed():
+    def function(x):
+        y = (x * 2).exp()
+        return y * len(y.grad_fn.name()) * len(y.grad_fn.next_functions)
+
+    (w, _), compiled = weights(), captured(function)
+    for _ in range(3):
+        same(compiled(w), function(w))
+    assert compiled.cache_info().hits == 2
 
 
 def test_gradients_of_an_argument_with_a_history_are_replayed():

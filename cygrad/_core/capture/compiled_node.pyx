@@ -204,7 +204,7 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     finally:
         end_event(token)
     count_changes(inputs, replay.changes, versions)
-    if not differentiable or not grad_mode()[0]:
+    if not grad_mode()[0]:
         return results
     if replay.released:
         attach_node(results, replay.released, inputs, differentiable, None)

@@ -190,7 +190,7 @@ cdef int make_dense(Node node, PyObject** grads) except -1:
 
 cdef bint is_from_before(Node node, Notes notes) noexcept:
     """Return True if a node was there before notes are taken, and is no leaf's."""
-    return not node.flags & NODE_ACCUMULATES and node.sequence_nr <= notes.newest_node
+    return not node.flags & NODE_ACCUMULATES and node.sequence_nr <= notes.looks.newest_node
 
 
 cdef inline int compute(Node node, PyObject** grads, PyObject** results) except -1:

@@ -52,7 +52,7 @@ cpdef object register_among(Hooks hooks, str kind, object hook, Node node=None):
     if table is None:
         table = HookTable()
         setattr(hooks, kind, table)
-    if is_noting() and (node is None or node.flags & NODE_ACCUMULATES or node.sequence_nr <= current_notes().newest_node):
+    if is_noting() and (node is None or node.flags & NODE_ACCUMULATES or node.sequence_nr <= current_notes().looks.newest_node):
         current_notes().hooks_outside = True
     return register(table, hook)
 

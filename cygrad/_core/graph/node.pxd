@@ -9,6 +9,8 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.modes cimport anomaly_mode, note_creation
 from cygrad._core.graph.saved cimport SavedTensor
 from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.memory.looks cimport note_node
+from cygrad._kernels.programs.settings cimport noted
 
 
 cdef enum:
@@ -66,6 +68,12 @@ cdef class Hooks:
     cdef public dict outputs        # output number -> (shape, dtype), where a GradientEdge was asked for
 
 cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held
+
+cdef inline Node node_for_users(Node node):
+    """Return a node that code of the user asks for, and may decide by."""
+    if noted and not node.flags & NODE_ACCUMULATES:
+        note_node(node.sequence_nr)
+    return node
 
 cdef inline int init_node(Node node, int outputs) except -1:
     """Give a new node its place in the order of nodes."""

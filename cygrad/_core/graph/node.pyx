@@ -237,7 +237,7 @@ cdef class Node:
         cdef list pairs = []
         for k in range(self.edges):
             node = edge(self, k, &output_nr)
-            pairs.append((node, output_nr))
+            pairs.append((None if node is None else node_for_users(node), output_nr))
         return tuple(pairs)
 
     def _sequence_nr(self):

@@ -65,7 +65,7 @@ cdef class Notes:
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves = {}, Looks(), [], {}, {}
-        self.first_message, self.newest_node = -1, last_sequence_nr
+        self.first_message, self.looks.newest_node = -1, last_sequence_nr
 
     def __dealloc__(self):
         cdef Py_ssize_t k

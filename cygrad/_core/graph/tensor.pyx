@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._core.graph.history cimport check_assigned_gradient, gradient_edge, refresh, set_requires_grad
 from cygrad._core.graph.modes cimport cg_overrides_off, grad_mode, is_inference_mode
-from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of, node_for_users
 from cygrad._core.graph.notes cimport note_gradient
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
@@ -454,7 +454,7 @@ cdef class TensorImpl:
         if self.flags & FRONT:
             return self.special.inner.grad_fn
         refresh(self)
-        return None if self.node is None or self.node.flags & NODE_ACCUMULATES else self.node
+        return None if self.node is None or self.node.flags & NODE_ACCUMULATES else node_for_users(self.node)
 
     @property
     def grad(self):

@@ -5,8 +5,10 @@ cdef class Looks:
     cdef readonly str reason        # of the first one
     cdef readonly object line       # where that was, outside of the package: (file, line), or None
     cdef bint repeats               # the code runs besides the call of the user
+    cdef unsigned long long newest_node     # of the graph, from before
 
 cdef int count_looks_in(Looks looks) except -1      # looks of this thread; None: nowhere
 cdef void note_look(str reason) noexcept
+cdef void note_node(unsigned long long sequence_nr) noexcept    # note a look at a node of the graph, if it is from before
 cdef int note_change(str reason) except -1          # note a look, or refuse a change
 cpdef int refuse_change(str reason) except -1       # RuntimeError in code that runs besides the call of the user

@@ -45,6 +45,11 @@ def look(str reason not None):
     note_look(reason)
 
 
+cdef void note_node(unsigned long long sequence_nr) noexcept:
+    if cg_looks_place()[0] is not NULL and sequence_nr <= (<Looks>cg_looks_place()[0]).newest_node:
+        note_look("its history was asked for, which may be another one in another call")
+
+
 cdef void note_look(str reason) noexcept:
     cdef Looks looks
     if cg_looks_place()[0] is NULL:

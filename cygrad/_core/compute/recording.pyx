@@ -9,7 +9,7 @@ from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, OF_COMPLEX,
 from cygrad._core.graph.constants cimport tensor_of_number, zero
 from cygrad._core.graph.history cimport connect, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, Node, RESULT, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, Node, RESULT, finish_node_type, has_edge, init_node
 from cygrad._core.graph.saved cimport released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, empty_like, is_unique, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
@@ -98,7 +98,7 @@ cdef class ElementwiseNode(Node):
         cdef Row op = <Row>self.op
         cdef int k
         for k in range(op.arity):
-            if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None and op.partial_reads[k] >> number & 1:
+            if has_edge(self, k) and op.partial_reads[k] >> number & 1:
                 return self.scalar_tensor(number)
         return None
 
@@ -193,7 +193,7 @@ cdef class ElementwiseNode(Node):
         # The last partial may be written over the gradient where nothing else refers to it: it is in the cache already.
         if target is not None and self.params is None and target.dtype_nr == self.dtype:
             for k in range(op.arity):
-                if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
+                if has_edge(self, k):
                     if op.partial_form[k] != KERNEL:
                         last = -1
                         break
@@ -202,9 +202,9 @@ cdef class ElementwiseNode(Node):
             unpacked = self.unpack_all()
         g = <TensorImpl>grads[0]
         for k in range(op.arity):
-            edges += (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None
+            edges += has_edge(self, k)
         for k in range(op.arity):
-            if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is None:
+            if not has_edge(self, k):
                 continue
             edges -= 1
             _held = g.storage if edges else None

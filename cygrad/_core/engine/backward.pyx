@@ -188,11 +188,6 @@ cdef int make_dense(Node node, PyObject** grads) except -1:
     return 0
 
 
-cdef bint is_from_before(Node node, Notes notes) noexcept:
-    """Return True if a node was there before notes are taken, and is no leaf's."""
-    return not node.flags & NODE_ACCUMULATES and node.sequence_nr <= notes.looks.newest_node
-
-
 cdef inline int compute(Node node, PyObject** grads, PyObject** results) except -1:
     """Let a node compute."""
     node.apply(grads, results)
@@ -429,7 +424,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
             run.evaluating = run.states[index].node
             if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer_accumulation(&run, index):
                 continue
-            if notes is not None and run.states[index].needed and is_from_before(<Node>run.evaluating, notes):
+            if notes is not None and run.states[index].needed and (<Node>run.evaluating).sequence_nr <= notes.looks.newest_node:
                 notes.ran_history_outside = True
             PyErr_CheckSignals()
             if interruption is not None:

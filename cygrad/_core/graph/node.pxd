@@ -71,9 +71,13 @@ cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL
 
 cdef inline Node node_for_users(Node node):
     """Return a node that code of the user asks for, and may decide by."""
-    if noted and not node.flags & NODE_ACCUMULATES:
+    if noted:
         note_node(node.sequence_nr)
     return node
+
+# Whether one of the first three edges leads anywhere.
+cdef inline bint has_edge(Node node, int k) noexcept:
+    return (node.next0 if k == 0 else node.next1 if k == 1 else node.next2) is not None
 
 cdef inline int init_node(Node node, int outputs) except -1:
     """Give a new node its place in the order of nodes."""

@@ -5,7 +5,7 @@ cdef class Looks:
     cdef readonly str reason        # of the first one
     cdef readonly object line       # where that was, outside of the package: (file, line), or None
     cdef bint repeats               # the code runs besides the call of the user
-    cdef unsigned long long newest_node     # of the graph, from before
+    cdef unsigned long long newest_node     # of the graph, from before; accumulators of leaves count as newer
 
 cdef int count_looks_in(Looks looks) except -1      # looks of this thread; None: nowhere
 cdef void note_look(str reason) noexcept

@@ -26,16 +26,22 @@ cdef TensorImpl stored(TensorImpl result, int dtype):
     return result if result.dtype_nr == dtype else copy_of(result, dtype)
 
 
-cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl part, Change change) noexcept:
-    """Move or add elements at checked places of a row-major index. All have as many dims, at least one."""
+cdef void change_at(const char* name, TensorImpl whole, int dim, TensorImpl index, const intptr_t* sizes, const intptr_t* strides,
+                    TensorImpl part, Change change) noexcept:
+    """Move or add elements at the checked places that an index of sizes and strides names along a dim. All have as many dims."""
     cdef Moves moves
     cdef int parts = parts_of_element(whole.dtype_nr), d
-    begin_moves(&moves, whole.dtype_nr, index.ndim, change)
+    begin_moves(&moves, whole.dtype_nr, whole.ndim, change)
     moves.indices, moves.lengths[0], moves.along[0] = 1, whole.sizes[dim], whole.strides[dim] * parts
-    for d in range(index.ndim):
-        moves.axes[d].size, moves.axes[d].step = index.sizes[d], whole.strides[d] * parts if d != dim else 0
-        moves.axes[d].own, moves.axes[d].places[0] = part.strides[d] * parts, index.strides[d]
-    launch_moves("elements", &moves, whole, part, [index], False)
+    for d in range(whole.ndim):
+        moves.axes[d].size, moves.axes[d].step = sizes[d], whole.strides[d] * parts if d != dim else 0
+        moves.axes[d].own, moves.axes[d].places[0] = part.strides[d] * parts, strides[d]
+    launch_moves(name, &moves, whole, part, [index], False)
+
+
+cdef void change_along(TensorImpl whole, int dim, TensorImpl index, TensorImpl part, Change change) noexcept:
+    """Move or add elements at checked places of a row-major index. All have as many dims, at least one."""
+    change_at("elements", whole, dim, index, index.sizes, index.strides, part, change)
 
 
 cdef TensorImpl vector_of(TensorImpl tensor):
@@ -186,14 +192,11 @@ def names_slices(TensorImpl input not None, int dim, TensorImpl index not None, 
 
 cdef void change_slices(TensorImpl whole, int dim, TensorImpl places, TensorImpl part, Change change) noexcept:
     """Move or add whole slices at checked places along a dim, between row-major tensors."""
-    cdef Moves moves
-    cdef int parts = parts_of_element(whole.dtype_nr), d
-    begin_moves(&moves, whole.dtype_nr, whole.ndim, change)
-    moves.indices, moves.lengths[0], moves.along[0] = 1, whole.sizes[dim], whole.strides[dim] * parts
+    cdef intptr_t[MAX_DIMS] strides
+    cdef int d
     for d in range(whole.ndim):
-        moves.axes[d].size, moves.axes[d].step = part.sizes[d], whole.strides[d] * parts if d != dim else 0
-        moves.axes[d].own, moves.axes[d].places[0] = part.strides[d] * parts, d == dim
-    launch_moves("slices", &moves, whole, part, [places], False)
+        strides[d] = d == dim
+    change_at("slices", whole, dim, places, part.sizes, strides, part, change)
 
 
 def slices_at(TensorImpl input not None, int dim, TensorImpl index not None):

@@ -125,9 +125,9 @@ class Capture:
         numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
         for tensor, before in changed:
             number = numbers.get(id(tensor))
-            if number is None and notes.is_new_leaf(tensor):        # which is not seen outside
-                continue
             if number is None:
+                if notes.is_new_leaf(tensor):       # which is not seen outside
+                    continue
                 raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
             of_gradients.append(Guard(GuardSource.GRADIENT, number, "grad", before))
             if before is not None:
@@ -143,20 +143,20 @@ class Capture:
         forms: list[Any] = []
         split, path, ran_backward = len(notes), notes.path(), notes.ran_backward
         generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
-        recorded = recorded_results(results, inputs)
-        if any(result.is_leaf for result in recorded) or any(results[k].requires_grad or results[earlier].requires_grad
+        with_history = recorded_results(results, inputs)
+        if any(result.is_leaf for result in with_history) or any(results[k].requires_grad or results[earlier].requires_grad
                                                                 for k, earlier, _, _ in shared_memory(results)):
             raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
                                "by .clone()")
         if any(has_history_in_outer_memory(result, inputs) for result in results
-               if result.requires_grad and not any(result is each for each in recorded)):
+               if result.requires_grad and not any(result is each for each in with_history)):
             raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
-        released = [k for k, result in enumerate(results) if any(result is each for each in recorded) and is_released(result, sources)]
-        for k in released:
-            results[k] = results[k].detach()
-        has_history, recorded = bool(recorded), recorded_results(results, inputs)
+        freed = {id(result) for result in with_history if is_released(result, sources)}
+        released = tuple(number for number, result in enumerate(results) if id(result) in freed)
+        recorded = [result for result in with_history if id(result) not in freed]
+        results = [result.detach() if id(result) in freed else result for result in results]
         check_messages(notes, bool(recorded))
-        if has_history:
+        if with_history:
             first_of = {id(source): number for number, source in reversed([*enumerate(sources)])}
             differentiable = tuple(number for number, tensor in enumerate(inputs)
                                    if tensor.requires_grad and first_of[id(sources[number])] == number)
@@ -169,7 +169,7 @@ class Capture:
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
-        replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, tuple(released)
+        replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, released
         if not any(node._frees_values() for node in nodes_between(recorded, sources)):
             replay.frees = frozenset()
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):

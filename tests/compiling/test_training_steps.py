@@ -170,26 +170,20 @@ def test_other_results_have_their_history():
             (loss + other.sum()).backward()
 
 
-def test_a_graph_that_is_retained_is_not_freed():
-    def function(w, v):
-        loss = (w * v).exp().sum()
-        loss.backward(retain_graph=True)
-        return loss
-
-    compiled = captured(function)
-    for _ in range(3):
-        ours, theirs = weights(), weights()
-        compiled(*ours).backward()
-        function(*theirs).backward()
-        same(ours[0].grad, theirs[0].grad)
+def retained(w, v):
+    loss = (w * v).exp().sum()
+    loss.backward(retain_graph=True)
+    return loss
 
 
-def test_a_history_that_keeps_no_values_is_not_freed():
-    def function(w, v):
-        loss = (w + v).sum()
-        loss.backward()
-        return loss
+def without_values(w, v):
+    loss = (w + v).sum()
+    loss.backward()
+    return loss
 
+
+@pytest.mark.parametrize("function", [retained, without_values], ids=lambda function: function.__name__)
+def test_histories_that_a_backward_does_not_free(function):
     compiled = captured(function)
     for _ in range(3):
         ours, theirs = weights(), weights()

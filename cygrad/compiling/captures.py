@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.compiled_node import changes_of_versions, recorded_results, versions_of
+from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, recorded_results, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.layouts import Hole
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of, tensors_behind
-from cygrad._core.graph.notes import Notes, Unrepeatable
+from cygrad._core.graph.notes import Notes, Unrepeatable, exchange, memory_now
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.memory.sizes import Size
@@ -23,12 +23,12 @@ from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.number_inputs import replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
-from cygrad.generator import Generator, go_back, position_of
+from cygrad.generator import Generator, go_back, position_of, positions_of
 from cygrad.operators.new_tensors import zeros_like
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from cygrad.compiling.compiled import Compiled
 
@@ -64,15 +64,19 @@ class Capture:
         self.guards_back: list[Any] = []    # of values that its code names
         self.reason = ""                # why there is no program
         self.names: set[str] = set()    # that its code uses
-        self.sends = False              # messages to other processes
+        self.changes: Changes | None = None     # by the call, if they are kept
 
-    def run(self, args: Any, kwargs: Any) -> Any:
+    def run(self, args: Any, kwargs: Any, keeps_changes: bool = False) -> Any:
         """Return the result of the function for arguments, and make the program."""
         notes, observation = Notes(), Observation(self.owner._function, self.others)
         self.versions = versions_of(self.tensors)
+        if keeps_changes:
+            notes.keep_values()
         with observation, notes:
             value = self.owner._function(*args, **kwargs)
-        self.names, self.sends = observation.names, notes.first_message >= 0
+        self.names = observation.names
+        if keeps_changes:
+            self.changes = Changes(notes)
         try:
             self.entry = self.program(notes, observation, value)
         except Uncapturable as error:
@@ -81,8 +85,10 @@ class Capture:
             pass
         return value
 
-    def run_aside(self, args: Any, kwargs: Any) -> None:
-        """Make the program for arguments in the capture of another function: it has no steps of this call, and all changes are undone."""
+    def run_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool] = lambda value: True) -> None:
+        """Make the program for arguments if a condition holds for the result. All changes are undone; notes of another function that is
+        captured have no steps of this run.
+        """
         hook = sys.getprofile()
         sys.setprofile(None)
         notes, observation = Notes(), Observation(self.owner._function, self.others)
@@ -92,13 +98,10 @@ class Capture:
                 with contextlib.suppress(Uncapturable, Unrepeatable, MemoryError):
                     with observation, notes:
                         value = self.owner._function(*args, **kwargs)
-                    self.entry = self.program(notes, observation, value)
+                    if holds(value):
+                        self.entry = self.program(notes, observation, value)
         finally:
             sys.setprofile(hook)
-
-    def changes_nothing(self, entry: Entry) -> bool:
-        """Say whether the function has changed nothing outside of it, and has drawn no random numbers."""
-        return not (entry.replay.written or entry.gradients or entry.generators or self.sends)
 
     def program(self, notes: Notes, observation: Observation, value: Any) -> Entry:
         """Return the program of the notes; Uncapturable where they are none."""
@@ -114,6 +117,7 @@ class Capture:
         inputs = self.tensors.copy()
         check_guards(observation, inputs)
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
+        counts = changes_since(versions, inputs)
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
         changed = notes.changed_gradients()
         results: list[Any] = []
@@ -168,7 +172,7 @@ class Capture:
                 raise Uncapturable("it returns a result that requires a gradient, which goes to none of its inputs: return .detach()")
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
-        replay.changes, replay.changes_back = changes_of_versions(inputs, versions, replay.written), self.changes_back
+        replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
         replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, released
         if not any(node._frees_values() for node in nodes_between(recorded, sources)):
             replay.frees = frozenset()
@@ -223,7 +227,7 @@ class Capture:
         try:
             with undone(notes), observation, notes, tangents_seen(active_levels(), False):      # of plain tensors
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
-                self.changes_back = changes_of_versions(tensors + weights, versions, ())
+                self.changes_back = changes_by_counter(tensors + weights, changes_since(versions, tensors + weights), ())
         except (MemoryError, Uncapturable):
             raise
         except Exception as error:      # which the backward will raise again
@@ -240,6 +244,45 @@ class Capture:
             raise Uncapturable("its backward uses tensors, or their gradients, that it does not use itself: give them as arguments")
         self.guards_back = observation.guards if len(observation.guarded_codes) > codes else []
         return back
+
+
+class Changes:
+    """Changes by a call, which can be undone for a while: of memory, gradients, and positions of generators."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.memory, self.gradients, self.positions = notes.changes()
+
+    @contextlib.contextmanager
+    def undone(self) -> Iterator[None]:
+        """Undo the changes until the end of a `with` statement."""
+        self.swap()
+        try:
+            yield
+        finally:
+            self.swap()
+
+    def swap(self) -> None:
+        """Exchange the state now with the other one: after the call, or before it."""
+        self.memory = exchange(self.memory)
+        now = positions_of(self.positions)
+        go_back(self.positions)
+        self.positions = now
+        for number, (tensor, gradient) in enumerate(self.gradients):
+            self.gradients[number] = tensor, tensor.grad
+            tensor.grad = gradient
+
+    def are_made_again(self) -> bool:
+        """Say whether another call has changed the memory and the gradients in the same way, while these changes are undone."""
+        return ([values for _, _, values in memory_now(self.memory)] == [values for _, _, values in self.memory]
+                and all(are_same(tensor.grad, gradient) for tensor, gradient in self.gradients))
+
+
+def are_same(a: Any, b: Any) -> bool:
+    """Say whether two results of a function have equal types, plain values and elements."""
+    ours: list[Any] = []
+    theirs: list[Any] = []
+    return signature_of((a,), {}, ours, []) == signature_of((b,), {}, theirs, []) and all(
+        x.allclose(y, 0, 0, equal_nan=True) for x, y in zip(ours, theirs, strict=True))
 
 
 def plain_gradients(gradients: list[Any]) -> list[Any]:

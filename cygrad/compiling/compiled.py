@@ -17,7 +17,7 @@ from cygrad._core.capture.replay import GaveUp
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
-from cygrad.compiling.captures import Capture
+from cygrad.compiling.captures import Capture, are_same
 from cygrad.compiling.number_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
 from cygrad.compiling.reruns import Rerun
@@ -184,7 +184,7 @@ class Compiled:
                        + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
             return self._run(args, kwargs)
         capture = Capture(self, key, tensors, others, args, kwargs)
-        value = capture.run(args, kwargs)
+        value = capture.run(args, kwargs, with_floats is not None and self._first_keys.get(with_floats.key, key) != key)
         self._misses += 1
         if capture.reason:
             self._refuse(key, capture.reason)
@@ -254,21 +254,22 @@ class Compiled:
     def _follow_floats(self, capture: Capture, value: Any, with_floats: Capture) -> None:
         """Make floats inputs of the program that a capture has made, from the second value of them on.
 
-        The function runs once more for that, if this changes nothing. Where it reads a float otherwise than by operators, floats are
-        guarded by value.
+        The function runs once more for that, from the state before the call, and must have the same results and changes. Where it reads a
+        float otherwise than by operators, floats are guarded by value.
         """
-        if self._first_keys.setdefault(with_floats.key, capture.key) == capture.key:
+        changes = capture.changes
+        if self._first_keys.setdefault(with_floats.key, capture.key) == capture.key or changes is None:
             return
-        by_value = capture.entry
-        if by_value is not None and capture.changes_nothing(by_value) and "type" not in capture.names:
-            with contextlib.suppress(Exception):        # of the function, which has had its call
-                again = with_floats.run(floats_as_inputs(capture.args, with_floats.args),
-                                        floats_as_inputs(capture.kwargs, with_floats.kwargs))
-                if with_floats.entry is not None and are_same(again, value):
-                    self._entries.setdefault(with_floats.key, []).insert(0, with_floats.entry)
-                    self._entries[capture.key].remove(by_value)
-                    return
-        self._first_keys[with_floats.key] = None
+        if "type" not in capture.names:
+            with contextlib.suppress(Exception), changes.undone():      # of the function, which has had its call
+                with_floats.run_aside(floats_as_inputs(capture.args, with_floats.args),
+                                      floats_as_inputs(capture.kwargs, with_floats.kwargs),
+                                      lambda again: are_same(again, value) and changes.are_made_again())
+        if with_floats.entry is not None:
+            self._entries.setdefault(with_floats.key, []).insert(0, with_floats.entry)
+            self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]
+        else:
+            self._first_keys[with_floats.key] = None
 
     # ----- Replays -----
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Capture | None) -> Any:
@@ -309,10 +310,3 @@ class Dynamic(Compiled):
     def explain(self, *args: Any, **kwargs: Any) -> str:
         return super().explain(*floats_as_tensors(args), **floats_as_tensors(kwargs))
 
-
-def are_same(a: Any, b: Any) -> bool:
-    """Say whether two results of a function have equal types, plain values and elements."""
-    ours: list[Any] = []
-    theirs: list[Any] = []
-    return signature_of((a,), {}, ours, []) == signature_of((b,), {}, theirs, []) and all(
-        x.allclose(y, 0, 0, equal_nan=True) for x, y in zip(ours, theirs, strict=True))

@@ -12,6 +12,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute.creation import scalar_tensor
+from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import strided
 from cygrad._core.memory.storage import dtype_by_name
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 # Operators with the same bits for a number and for a tensor of float64 in its place, and the dtype of numbers beside 0-d tensors.
 SAME_BITS = {"add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_", "lt", "le", "gt", "ge", "eq", "ne"}
+# Operators of several tensors and a number: its name, and the operator and operands with the same bits for a tensor in its place. Gradients
+# of three factors go in another order: such operators are followed where nothing is recorded.
+OF_SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
+    "add": ("alpha", lambda number, a, b: ("add", a, b * number)),
+    "sub": ("alpha", lambda number, a, b: ("sub", a, b * number)),
+    "lerp": ("weight", lambda number, a, end: ("lerp", a, end, number)),
+    "addcmul": ("value", lambda number, x, a, b: ("add", x, a * number * b)),
+    "addcdiv": ("value", lambda number, x, a, b: ("add", x, a / b * number)),
+}
 NUMBER_DTYPES = {dtype_by_name[name]: dtype_by_name[number] for name, number in
                  (("float32", "float32"), ("float64", "float64"), ("complex64", "float32"), ("complex128", "float64"))}
 FLOAT64 = dtype_by_name["float64"]
@@ -52,10 +62,27 @@ class FloatInput:
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         others = [value for value in args if isinstance(value, TensorImpl)]
-        if (func.__name__ in SAME_BITS and len(args) == 2 and len(others) == 1 and not kwargs and others[0].dtype in NUMBER_DTYPES
-                and others[0].layout is strided):
-            return func(*(value.beside(others[0]) if type(value) is cls else value for value in args))
+        if all(other.dtype in NUMBER_DTYPES and other.layout is strided for other in others):
+            if func.__name__ in SAME_BITS and len(args) == 2 and len(others) == 1 and not kwargs:
+                return func(*(value.beside(others[0]) if type(value) is cls else value for value in args))
+            if len({other.dtype for other in others}) == 1 and not others[0].is_complex():
+                result = cls.of_several(func.__name__, others, args[len(others):], kwargs or {})
+                if result is not None:
+                    return result
         return func(*as_numbers(args), **as_numbers(kwargs or {}))
+
+    @classmethod
+    def of_several(cls, name: str, tensors: list[Any], others: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return the result of an operator of several tensors of one real dtype and a number; None for those that read the number."""
+        in_place = "_" if name.endswith("_") else ""
+        keyword, with_tensor = OF_SEVERAL.get(name.removesuffix("_"), ("", None))
+        numbers = *others, *keywords.values()
+        if with_tensor is None or len(numbers) != 1 or not keywords.keys() <= {keyword}:
+            return None
+        if len(tensors) == 3 and is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+            return None
+        operator, first, *operands = with_tensor(numbers[0].beside(tensors[1]), *tensors)
+        return getattr(first, operator + in_place)(*operands)
 
     def beside(self, other: Any) -> Any:
         """Return the tensor, as an operand beside another one: a 0-d one would be promoted to float64."""

@@ -75,7 +75,7 @@ def _selecting(row: Elementwise, ending: str, plain: Callable[..., Any], rows: d
         if keyword not in keywords:
             return plain(*arguments, **keywords)
         value = keywords.pop(keyword)
-        if value in rows:
+        if not hasattr(type(value), "__torch_function__") and value in rows:
             return rows[value](*arguments, **keywords)
         if ... not in rows:
             *others, last = map(repr, rows)

@@ -21,6 +21,11 @@ def gradient(x, r):
     return grad(((x * r).sin() / (r + 3)).sum(), x)[0]
 
 
+def gradient_of_a_multiple(x, r):
+    x = x.clone().requires_grad_()
+    return grad(x.add(x * x, alpha=r).lerp(x.sin(), r).sum(), x)[0]
+
+
 def euler(x, r):
     for _ in range(3):
         x = x + r / 3 * (2 * x - 1)
@@ -66,6 +71,11 @@ FOLLOWED = {
     "extremum": (lambda x, r: x * max(r, 0.15), 2),
     "choice": (lambda x, r: x * r if r != "auto" and r is not None else x, 1),
     "default": (lambda x, r: by_default(x, r), 1),
+    "multiple": (lambda x, r: x.add(x, alpha=r).sub_(x[0], alpha=-r), 1),
+    "multiple of float32": (lambda x, r: x.float().add_(x.float(), alpha=r), 1),
+    "products": (lambda x, r: x.addcmul(x, x + 1, value=r).addcdiv_(x, x - 5, value=1 - r), 1),
+    "interpolation": (lambda x, r: x.lerp(x * x, r).lerp_(x, weight=1 - r), 1),
+    "gradient of a multiple": (gradient_of_a_multiple, 1),
 }
 # Functions that read their floats, or compute otherwise with a tensor than with a float.
 BY_VALUE = {
@@ -77,6 +87,8 @@ BY_VALUE = {
     "math": lambda x, r: x * math.atan(r),
     "NumPy": lambda x, r: x * np.cos(r / (1 + r * r)),
     "array": lambda x, r: x * cg.tensor([r, r], dtype=cg.float64)[0],
+    "recorded product": lambda x, r: x.clone().requires_grad_().addcmul(x, x + 1, value=r).detach(),
+    "multiple of another dtype": lambda x, r: x.add(x.float(), alpha=r),
     "factory": lambda x, r: x + cg.full((3,), r),
     "text": lambda x, r: x * len(f"{r}"),
     "format": lambda x, r: x * len("%.3f" % r),        # noqa: UP031
@@ -133,36 +145,102 @@ def test_a_division_by_zero_raises():
     assert compiled(X, 4.0).tolist() == (X * 0.25).tolist() and compiled.cache_info().misses == 2
 
 
-def test_functions_that_change_something_run_once_a_call():
-    state, leaf = cg.zeros(3, dtype=cg.float64), X.clone().requires_grad_()
+class State:
+    """Tensors that functions of a float change, and a generator that they draw from."""
 
-    def written(x, r):
-        state.add_(r)
+    def __init__(self):
+        self.total, self.leaf = cg.zeros(3, dtype=cg.float64), X.clone().requires_grad_()
+        self.moment, self.generator = cg.zeros(3), cg.Generator()
+        self.generator.manual_seed(3)
+        cg.manual_seed(3)
+
+    def values(self):
+        return [None if each is None else each.tolist() for each in (self.total, self.leaf, self.moment, self.leaf.grad)]
+
+
+def added(state, x, r):
+    state.total.add_(r)
+    return x * r
+
+
+def drawn(state, x, r):
+    return x * r + cg.rand(3, dtype=cg.float64)
+
+
+def drawn_elsewhere(state, x, r):
+    return x * r + cg.rand(3, dtype=cg.float64, generator=state.generator)
+
+
+def accumulated(state, x, r):
+    (state.leaf * x * r).sum().backward()
+    return x * r
+
+
+def trained(state, x, r):
+    state.leaf.grad = None
+    loss = (state.leaf * x).sin().sum() + cg.nn.functional.dropout(state.leaf, 0.5).sum()
+    loss.backward()
+    with cg.no_grad():
+        state.moment.lerp_(state.leaf.grad.float(), 0.1)
+        state.leaf.addcdiv_(state.moment.double(), state.leaf.grad + 3, value=-r)
+    return loss
+
+
+def returned(state, x, r):
+    state.total.data[1:].mul_(r)
+    return state.total.mul_(0.5).sub_(x, alpha=r), x - r
+
+
+def penalized(state, x, r):
+    points = x.detach().requires_grad_()
+    slope, = grad((points * state.leaf).exp().sum(), points, create_graph=True)
+    (slope.square().sum() * r).backward()
+    return slope.detach() - r
+
+
+def restored(state, x, r):
+    before = state.total.clone()
+    state.total += r
+    if state.total.sum() > 3:
+        state.total.copy_(before)
+    return x + r
+
+
+@pytest.mark.parametrize("function", [added, drawn, drawn_elsewhere, accumulated, trained, returned, penalized, restored])
+def test_floats_are_inputs_where_a_function_changes_something(function):
+    runs = []
+    for make in (captured, lambda function: function):
+        state = State()
+        call = make(lambda x, r, state=state: function(state, x, r))
+        runs.append([(outcome(call, X, r), state.values()) for r in (*VALUES[:4], 0.3, 0.9, 0.8)])
+        if make is captured:
+            assert call.cache_info().misses <= 4 and call.cache_info().hits >= 3, call.cache_info()
+    for (ours, state), (theirs, expected) in zip(*runs, strict=True):
+        assert equal(ours, theirs) and state == expected
+
+
+def test_versions_of_changed_tensors_count_one_call():
+    state = State()
+    call = captured(lambda x, r: added(state, x, r))
+    for k, r in enumerate((1.0, 2.0, 3.0, 4.0), 1):
+        call(X, r)
+        assert state.total._version == k and state.total.tolist() == [k * (k + 1) / 2] * 3
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_change_that_differs_for_an_input_leaves_the_float_a_value():
+    state = State()
+
+    def function(x, r):
+        kind = getattr(r, "kind", None)         # None for a float
+        state.total.add_(1 if kind is None else 2)
         return x * r
 
-    def drawn(x, r):
-        return x * r + cg.rand(3, dtype=cg.float64)
-
-    def drawn_elsewhere(x, r):
-        return x * r + cg.rand(3, dtype=cg.float64, generator=generator)
-
-    def accumulated(x, r):
-        (leaf * x * r).sum().backward()
-        return x * r
-
-    for k, r in enumerate((1.0, 2.0, 3.0), 1):
-        captured(written)(X, r)
-        assert state.tolist() == [k * (k + 1) / 2] * 3
-    generator = cg.Generator()
-    for function in (drawn, drawn_elsewhere, accumulated):
-        compiled = captured(function)
-        results = []
-        for call in (compiled, function):
-            cg.manual_seed(3)
-            generator.manual_seed(3)
-            leaf.grad = None
-            results.append([call(X, r).tolist() for r in VALUES[:4]] + [leaf.grad if leaf.grad is None else leaf.grad.tolist()])
-        assert results[0] == results[1]
+    call = cg.compile(function)
+    for k, r in enumerate((1.0, 2.0, 3.0, 3.0), 1):
+        call(X, r)
+        assert state.total.tolist() == [k] * 3
+    assert call.cache_info()[:2] == (1, 3)
 
 
 def test_floats_are_guarded_where_that_is_asked_for():

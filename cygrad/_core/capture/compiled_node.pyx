@@ -13,7 +13,7 @@ from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_defaul
 from cygrad._core.graph.tensor cimport SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy, tensor_type
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
-from cygrad._core.memory.storage cimport Storage, borrow, owner_of, version_of, visible_version
+from cygrad._core.memory.storage cimport borrow, owner_of, version_of, visible_version
 from cygrad._core.operands.operands cimport copy_into
 
 from cygrad._core.capture.replay import GaveUp
@@ -176,21 +176,24 @@ def versions_of(list tensors not None):
     return [visible_version((<TensorImpl?>tensor).storage.version) for tensor in tensors]
 
 
-def changes_of_versions(list inputs not None, list before not None, tuple written not None):
+def changes_since(list before not None, list tensors not None):
+    """Return how often the first tensors were changed since they had these versions."""
+    return [now - old for now, old in zip(versions_of(tensors[:len(before)]), before)]
+
+
+def changes_by_counter(list inputs not None, list counts not None, tuple written not None):
     """Return the numbers of inputs that were changed, each with how often; one number for each counter.
 
-    `before`: the versions of the first inputs. Where none is known, one that a program has written counts as one change. 0: it was written
-    under another counter, as by `.data`.
+    `counts`: how often the first inputs were changed. Where none is known, one that a program has written counts as one change. 0: it was
+    written under another counter, as by `.data`.
     """
-    cdef Storage storage
-    cdef dict changes = {}      # by the counter
-    for number, old in enumerate(before):
-        storage = (<TensorImpl?>inputs[number]).storage
-        count = visible_version(storage.version) - old
-        if count > changes.get(id(storage), (0, 0))[1]:
-            changes[id(storage)] = number, count
+    cdef dict changes = {}
+    for number, count in enumerate(counts):
+        counter = id((<TensorImpl?>inputs[number]).storage)
+        if count > changes.get(counter, (0, 0))[1]:
+            changes[counter] = number, count
     for number in written:
-        changes.setdefault(id((<TensorImpl?>inputs[number]).storage), (number, 0 if number < len(before) else 1))
+        changes.setdefault(id((<TensorImpl?>inputs[number]).storage), (number, 0 if number < len(counts) else 1))
     return [*changes.values()]
 
 

@@ -7,6 +7,7 @@ from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.operands.operands cimport Value
 
 cdef class Op(Row):
+    cdef object overridden(self, list call, object out, bint in_place)
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place, int tensors)
 
 cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1

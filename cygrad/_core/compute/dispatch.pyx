@@ -1,6 +1,7 @@
 # cython: cdivision=True
 """Elementwise operators, called (see dispatch.pxd for the contract)."""
 cimport cython
+from cpython.float cimport PyFloat_AsDouble
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
@@ -246,6 +247,12 @@ cdef class Op(Row):
         """Call the operator and write the result into its first operand."""
         return self.run(arguments, keywords, arguments[0], True, self.tensors)
 
+    cdef object overridden(self, list call, object out, bint in_place):
+        """Return the answer of a class that overrides; NotImplemented if there is none."""
+        named = dict(zip(self.arguments[self.arity:], call[self.arity:], strict=True))
+        return ask(self.name + "_" if in_place else self.name, tuple(call[:self.arity]),
+                   named if out is None or in_place else {**named, "out": out})
+
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place, int tensors):
         """Call the operator; bits of `tensors` are operands that must not be numbers."""
         cdef Value values[OPERANDS]
@@ -272,14 +279,18 @@ cdef class Op(Row):
             of_tensors |= alive[k] is not NotImplemented and values[k].tensor is not NULL
             wrong = alive[k] is NotImplemented or tensors >> k & 1 and values[k].tensor is NULL
             if wrong or k == self.arity - 1 and not of_tensors and not self.row.of_numbers:
-                named = dict(zip(self.arguments[self.arity:], call[self.arity:], strict=True))
-                return with_wrong_operand(self, self.name + "_" if in_place else self.name, tuple(call[:self.arity]),
-                                          named if out is None or in_place else {**named, "out": out},
-                                          k + 1 if wrong else 1)
+                answer = self.overridden(call, out, in_place)
+                if answer is NotImplemented:
+                    raise operand_error(self, tuple(call[:self.arity]), k + 1 if wrong else 1)
+                return answer
         if not of_tensors:
             alive[0] = tensor_of_value(&values[0])
         for k in range(self.params):
-            read_param(call[self.arity + k], &params[k])
+            if not read_param(call[self.arity + k], &params[k]):
+                answer = self.overridden(call, out, in_place)
+                if answer is not NotImplemented:
+                    return answer
+                params[k].tensor, params[k].kind, params[k].real = NULL, b"f", PyFloat_AsDouble(call[self.arity + k])
         if self.checks_params:
             check_params(self, params)
         return elementwise(self, values, params, out_argument(self.name, out), in_place)

@@ -34,5 +34,5 @@ cdef class Row:
     cdef object reading(self, int k, int form)
 
 cdef bint reads_operand(Row op, int operand) noexcept
-cdef int read_param(object argument, Value* value) except -1
+cdef bint read_param(object argument, Value* value) except -1
 cdef int pack_params(Row op, const Value* params, int dtype, cg_number* packed) except -1

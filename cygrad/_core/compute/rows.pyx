@@ -1,7 +1,6 @@
 # cython: cdivision=True
 """Rows of elementwise operators (see rows.pxd for the contract)."""
 cimport cython
-from cpython.float cimport PyFloat_AsDouble
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -77,14 +76,12 @@ cdef bint reads_operand(Row op, int operand) noexcept:
     return False
 
 
-cdef int read_param(object argument, Value* value) except -1:
-    """Read a parameter: a number, or a tensor of a single element."""
+cdef bint read_param(object argument, Value* value) except -1:
+    """Read a parameter: a number, or a tensor of a single element. False: it is another object, which may override operators."""
     alive = to_value(argument, value)
-    if alive is NotImplemented:
-        value.tensor, value.kind, value.real = NULL, b"f", PyFloat_AsDouble(argument)
-    elif value.tensor is not NULL:
+    if alive is not NotImplemented and value.tensor is not NULL:
         to_value((<object>value.tensor).item(), value)
-    return 0
+    return alive is not NotImplemented
 
 
 cdef object factor_error(Row op, int k, str kind):

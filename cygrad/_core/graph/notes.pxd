@@ -88,7 +88,7 @@ cdef class Notes:
     cdef readonly list hooks                # that were registered
     cdef readonly dict generators           # that random numbers were drawn from: their positions before
     cdef public bint hooks_outside          # one of them on a node from before, or on a leaf, for after its gradient is added to
-    cdef dict before                        # values from before that a repeated step has changed: (Storage, version, bytes) by id
+    cdef dict before                        # (Storage, version, bytes) by id: memory that steps have changed, where that is kept
     cdef readonly Looks looks               # that are part of no call
     cdef object outer
     cdef int open(self) except -1

@@ -12,7 +12,7 @@ from cygrad._core.graph.node cimport last_sequence_nr
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
 from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
-from cygrad._core.memory.storage cimport VISIBLE_BITS, DType, Storage, noting_number, owner_of, settle_all, version_of
+from cygrad._core.memory.storage cimport VISIBLE_BITS, DType, Storage, noting_number, owner_of, settle, settle_all, version_of
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 
@@ -52,6 +52,28 @@ cdef void* with_room(void* items, Py_ssize_t count, Py_ssize_t* room, size_t ite
             raise MemoryError()
         room[0] = 2 * room[0] + 16
     return memory
+
+
+def memory_now(list memory not None):
+    """Return memory with the versions and bytes that it has now: (Storage, version, bytes) each."""
+    cdef Storage storage
+    return [(storage, storage.version, (<const char*>storage.data)[:len(values)]) for storage, _, values in memory]
+
+
+def exchange(list memory not None):
+    """Give memory other versions and bytes, and return it with those that it had: (Storage, version, bytes) each."""
+    cdef Storage storage
+    cdef list before = memory_now(memory)
+    cdef intptr_t nbytes, step = 1
+    for storage, version, values in memory:
+        settle(storage)
+        memcpy(storage.data, <const char*>values, len(values))
+        storage.version = version
+        if storage.writes is not NULL:      # the latest writes that it lists were undone: all of it was written before these
+            nbytes = <intptr_t>storage.nbytes
+            storage.version -= 1ULL << VISIBLE_BITS
+            note_write(storage, storage.data, 1, 1, &nbytes, &step)
+    return before
 
 
 @cython.final
@@ -122,8 +144,18 @@ cdef class Notes:
 
     def is_new_leaf(self, TensorImpl tensor not None):
         """Return True if a tensor has required no gradient before the steps."""
-        required = self.leaves.get(id(tensor))
+        required = self.leaves.get(id(tensor), self.flags.get(id(tensor)) if self.flags else None)
         return required is not None and not required[1]
+
+    def keep_values(self):
+        """Keep the values of memory from before that steps are about to change, for `changes`."""
+        self.before = {}
+
+    def changes(self):
+        """Return the memory that steps have changed, as `exchange` takes it, and tensors and generators as they were before: pairs with
+        gradients, and positions."""
+        before, self.before = self.before, None
+        return [*before.values()], [pair for pair in self.changed_gradients() if not self.is_new_leaf(pair[0])], self.generators
 
     def begin_repeated(self):
         """Say that from now on steps run besides the call of the user: `restore` undoes their changes."""
@@ -135,9 +167,7 @@ cdef class Notes:
 
     def restore(self):
         """Give memory from before the repeated steps the values and versions that it had, and tensors their gradients."""
-        cdef Storage storage
         cdef TensorImpl tensor
-        cdef intptr_t nbytes, step
         if self.before is None:
             return
         for pair in self.flags.values():
@@ -153,13 +183,7 @@ cdef class Notes:
                 self.changes_tensors = True
         for number, pair in self.gradients.items():
             (<TensorImpl>(<tuple>pair)[0]).gradient = self.before_gradients.get(number, (<tuple>pair)[1])
-        for storage, version, values in self.before.values():
-            memcpy(storage.data, <const char*>values, len(values))
-            storage.version = version
-            if storage.writes is not NULL:      # the latest writes that it lists were undone: all of it was written before these
-                nbytes, step = <intptr_t>storage.nbytes, 1
-                storage.version -= 1ULL << VISIBLE_BITS
-                note_write(storage, storage.data, 1, 1, &nbytes, &step)
+        exchange([*self.before.values()])
         self.before = None
 
     cdef bint is_from_before(self, Storage owner) noexcept:
@@ -167,7 +191,7 @@ cdef class Notes:
         return not self.is_fresh(owner) or 0 <= self.number_of(owner) < self.first_repeated
 
     cdef int keep_value(self, Storage storage) except -1:
-        """Keep the value of memory that a repeated step is about to change, if it is from before."""
+        """Keep the value of memory that a step is about to change, if it is from before."""
         cdef Storage owner = owner_of(storage)
         if not self.is_from_before(owner):
             return 0
@@ -284,7 +308,7 @@ cdef class Notes:
             note.steady, note.safe, note.makes, note.again = traits.steady, traits.safe, traits.makes, <void*>traits.again
             note.fuse = traits.fuse
         for k in range(launch.count):
-            if self.repeats and launch.written >> k & 1:
+            if self.before is not None and launch.written >> k & 1:
                 self.keep_value((<TensorImpl>launch.tensors[k]).storage)
             self.add_place(&note.places[k], <TensorImpl>launch.tensors[k], data[k], (launch.read & ~launch.partly) >> k & 1,
                            launch.written >> k & 1)
@@ -453,7 +477,7 @@ cdef object begin_call(tuple arguments, dict keywords):
     cdef Notes notes = current_notes()
     cdef list tensors = tensors_among(keywords, tensors_among(arguments, []))
     cdef list versions = [version_of((<TensorImpl>tensor).storage) for tensor in tensors]
-    if notes is not None and notes.repeats:
+    if notes is not None and notes.before is not None:
         for tensor in tensors:
             notes.keep_value((<TensorImpl>tensor).storage)
     return notes, notes.count, notes.looks.count, arguments, keywords, tensors, versions

@@ -1,8 +1,8 @@
 # cython: cdivision=True
 """Indexing: views of parts, look-up and assignment.
 
-Basic indices (int, slice, None, ...) give views; tensors of integers are looked up by kernels (`lookups`), arrays, lists and masks by
-NumPy, which owns that algorithm.
+Basic indices (int, slice, None, ...) give views; tensors of integers, arrays, lists and masks are looked up by kernels (`lookups`). NumPy
+has the rest: other dtypes, more tensors than a launch takes, and the errors.
 The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from cpython.bool cimport PyBool_Check
@@ -12,12 +12,13 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
-from cygrad._core.compute.lookups cimport look_up, put_at
+from cygrad._core.compute.dispatch cimport fill_where
+from cygrad._core.compute.lookups cimport fits_mask, is_mask, look_up, put_at, with_tensors
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.rule_nodes cimport record, needs_node
 from cygrad._core.graph.rules cimport RuleOp, rule_op
-from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type
+from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
@@ -160,6 +161,12 @@ cdef object saved_key(object items, object numpy_index):
                   for item, array in zip(items, numpy_index)])
 
 
+cdef tuple own_key(tuple items, tuple looked):
+    """Return an index as it was looked up, with copies of the user's tensors."""
+    return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) and any([item is each for each in items])
+                  else item for item in looked])
+
+
 def array_key(TensorImpl x not None, key):
     """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
     numpy_index = numpy_key(read_key(key))
@@ -171,16 +178,17 @@ def array_key(TensorImpl x not None, key):
 
 cdef object get_item(TensorImpl x, object key):
     cdef Cuts cuts
-    cdef tuple items = read_key(key)
+    cdef tuple items = read_key(key), looked
     cdef TensorImpl result = basic_view(x, items, &cuts)
     if result is not None:
         if needs_node(x, None):
             record_part(x, result, items, &cuts)
         return result
-    result = look_up(x, items)
+    looked = with_tensors(x, items)
+    result = look_up(x, looked)
     if result is not None:
         if needs_node(x, None):
-            record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, items)))
+            record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), own_key(items, looked)))
         return result
     numpy_index = numpy_key(items)
     try:
@@ -193,9 +201,24 @@ cdef object get_item(TensorImpl x, object key):
     return result
 
 
+cdef bint fill_mask(TensorImpl x, tuple items, TensorImpl number) except -1:
+    """Write a number where an index, a mask of the first dims, holds. False: it is another index."""
+    cdef intptr_t[MAX_DIMS] sizes, strides
+    cdef TensorImpl mask
+    cdef int d
+    if len(items) != 1 or not is_mask(items[0]) or not fits_mask(x, 0, items[0]):
+        return False
+    mask = items[0]
+    for d in range(x.ndim):
+        sizes[d] = mask.sizes[d] if d < mask.ndim else 1
+        strides[d] = mask.strides[d] if d < mask.ndim else 0
+    fill_where(x, view_of(mask, 0, x.ndim, sizes, strides), number)
+    return True
+
+
 cdef int set_item(TensorImpl x, object key, object value) except -1:
     cdef Cuts cuts
-    cdef tuple items = read_key(key)
+    cdef tuple items = read_key(key), looked
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), part
     cdef bint recorded = cg_is_differentiable[x.dtype_nr] and needs_node(x, source), whole = len(items) == 1 and items[0] is Ellipsis
     part = x if whole else basic_view(x, items, &cuts)
@@ -208,8 +231,10 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         warn_of_parts(dtypes[source.dtype_nr], dtypes[x.dtype_nr])
     if recorded and source is value:
         source = as_before(source, x)
-    if part is None and put_at(x, items, source, False):
-        items = saved_key(items, items) if recorded else items
+    if part is None and source.ndim == 0 and fill_mask(x, items, source):
+        items = own_key(items, items) if recorded else items
+    elif part is None and put_at(x, looked := with_tensors(x, items), source, False):
+        items = own_key(items, looked) if recorded else items
     elif part is None:
         numpy_index = numpy_key(items)
         items = saved_key(items, numpy_index) if recorded else items

@@ -1,10 +1,15 @@
 """Look-ups: elements at places that tensors of integers name in several dims, taken, put and added. Nothing is recorded.
 
-`items` is an index as `read_key` gives it, the first tensor of which is looked at here: masks, arrays of NumPy's, lists and other cases
-that are for NumPy are None or False.
+`items` is an index of tensors of integers, ints, slices, None and an ellipsis. None, or another case that is for NumPy, is None or False.
 """
 from cygrad._core.graph.tensor cimport TensorImpl
 
+# An index, as `read_key` gives it, with tensors of integers in place of lists, arrays and masks; None: it is for NumPy.
+cdef tuple with_tensors(TensorImpl x, tuple items)
+# Return True if an item of an index is a plain tensor of bools, or of uint8 in their place, with dims.
+cdef bint is_mask(object item) noexcept
+# Return True if a mask has the sizes of a tensor's dims from one on.
+cdef bint fits_mask(TensorImpl x, int dim, TensorImpl mask) noexcept
 cdef TensorImpl look_up(TensorImpl x, tuple items)
 # Put a tensor, broadcast, at an index, or add it there, as often as the index names each element.
 cdef bint put_at(TensorImpl x, tuple items, TensorImpl value, bint adds) except -1

@@ -2,16 +2,23 @@
 """Look-ups (see lookups.pxd for the contract)."""
 from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_Check
-from libc.stdint cimport intptr_t
+from libc.stdint cimport INT32_MAX, int64_t, intptr_t
 
 from cygrad._core.compute.moving cimport (ADD, EITHER, MOST_INDICES, PUT, TAKE, Change, Moves, begin_moves, launch_moves,
                                           parts_of_element)
 from cygrad._core.compute.parts cimport Cuts, basic_view
 from cygrad._core.compute.places cimport any_outside, dense
+from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
 from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, place_of, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
+from cygrad._core.operands.arrays cimport tensor_of_array
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for, overlaps
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT32, CG_INT64, MAX_DIMS, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS, cg_loops_of
+from cygrad._kernels.programs.settings cimport noted
+
+import numpy
+
+from cygrad._core.compute.inplace import write_constant
 
 cdef enum:
     FOR_NUMPY = 1 << 16
@@ -32,6 +39,159 @@ cdef bint is_index(object item) noexcept:
     return (tensor.dtype_nr == CG_INT64 or tensor.dtype_nr == CG_INT32) and not tensor.flags & SPECIAL and tensor.ndim > 0
 
 
+# ----- Masks, lists and arrays -----
+cdef struct Marks:
+    int ndim
+    intptr_t count                      # of elements; of these that hold, for `find_marked`
+    intptr_t[MAX_DIMS] sizes
+
+
+cdef int count_marked(void* arguments, char** data) noexcept nogil:
+    """Return how many elements of a mask hold."""
+    cdef intptr_t elements = (<Marks*>arguments).count, k
+    cdef int count = 0
+    for k in range(elements):
+        count += data[0][k] != 0
+    return count
+
+
+cdef int find_marked(void* arguments, char** data) noexcept nogil:
+    """Write the places of the elements of a mask that hold: a row for each dim."""
+    cdef const Marks* marks = <const Marks*>arguments
+    cdef const char* mask = data[0]
+    cdef int64_t* places = <int64_t*>data[1]
+    cdef intptr_t[MAX_DIMS] at
+    cdef int last = marks.ndim - 1, d = 0
+    cdef intptr_t count = marks.count, size = marks.sizes[last], first, next = 0, k
+    for d in range(last):
+        at[d] = 0
+    while next < count:
+        first = next
+        for k in range(size):       # without a branch on the element, which may be any
+            if next == count:
+                break
+            places[last * count + next] = k
+            next += mask[k] != 0
+        for d in range(last):
+            for k in range(first, next):
+                places[d * count + k] = at[d]
+        mask += size
+        d = last - 1
+        while d >= 0:
+            at[d] += 1
+            if at[d] < marks.sizes[d]:
+                break
+            at[d] = 0
+            d -= 1
+        if d < 0:
+            return 0
+    return 0
+
+
+cdef bint is_mask(object item) noexcept:
+    """Return True if an item of an index is a plain tensor whose elements hold or not."""
+    cdef TensorImpl tensor
+    if type(item) is not tensor_type:
+        return False
+    tensor = item
+    return (tensor.dtype_nr == CG_BOOL or tensor.dtype_nr == CG_UINT8) and not tensor.flags & SPECIAL and tensor.ndim > 0
+
+
+cdef bint fits_mask(TensorImpl x, int dim, TensorImpl mask) noexcept:
+    """Return True if a mask has the sizes of a tensor's dims from one on."""
+    cdef int d
+    for d in range(mask.ndim):
+        if dim + d >= x.ndim or mask.sizes[d] != x.sizes[dim + d]:
+            return False
+    return True
+
+
+cdef list places_of(TensorImpl mask):
+    """Return the places of the elements of a mask that hold, as vectors of each dim."""
+    cdef Marks marks
+    cdef Launch launch
+    cdef TensorImpl places
+    cdef intptr_t[2] sizes
+    cdef intptr_t one = 1
+    cdef int d
+    mask = dense(mask, CG_BOOL)
+    clear_arguments(&marks, sizeof(marks))
+    marks.ndim, marks.count = mask.ndim, mask.count
+    for d in range(mask.ndim):
+        marks.sizes[d] = mask.sizes[d]
+    sizes[0], sizes[1] = mask.ndim, run_decision("count", count_marked, &marks, sizeof(marks), mask)
+    places = empty(CG_INT64, 2, sizes)
+    marks.count = sizes[1]
+    if marks.count:
+        begin_launch(&launch, "places", find_marked, &marks, sizeof(marks))
+        launch.traits = &STEADY
+        add_input(&launch, mask)
+        add_output(&launch, places)
+        run_launch(&launch, mask.count >= RELEASE_GIL)
+    return [view_of(places, d * sizes[1], 1, &sizes[1], &one) for d in range(mask.ndim)]
+
+
+cdef object constant_index(object item):
+    """Return a list, or an array, as a tensor of integers or bools; None: it is neither."""
+    cdef intptr_t[MAX_DIMS] sizes
+    cdef TensorImpl result
+    cdef int d
+    try:
+        array = numpy.array(item)
+    except ValueError:
+        return None
+    if not array.size and type(item) is list:
+        array = array.astype(numpy.int64)
+    if not 0 < array.ndim <= MAX_DIMS or array.dtype.kind not in "bi":
+        return None
+    if array.dtype.kind == "i":
+        array = array.astype(numpy.int64, copy=False)
+    if not noted:
+        return tensor_of_array(array)
+    for d in range(array.ndim):
+        sizes[d] = array.shape[d]
+    result = empty(CG_BOOL if array.dtype.kind == "b" else CG_INT64, <int>array.ndim, sizes)
+    write_constant(result, lambda memory: memory.__setitem__(..., array))
+    return result
+
+
+cdef int dims_of(object item) noexcept:
+    """Return how many dims an item of an index selects from."""
+    return 0 if item is None or item is Ellipsis else (<TensorImpl>item).ndim if is_mask(item) else 1
+
+
+cdef bint is_read(tuple items) noexcept:
+    """Return True if an index has no lists, arrays or masks."""
+    for item in items:
+        if not (type(item) is int or item is None or item is Ellipsis or PySlice_Check(item) or is_index(item)):
+            return False
+    return True
+
+
+cdef tuple with_tensors(TensorImpl x, tuple items):
+    cdef list read = [], result = []
+    cdef int fill = x.ndim, dim = 0
+    if is_read(items):
+        return items
+    for item in items:
+        if type(item) is list or isinstance(item, numpy.ndarray):
+            item = constant_index(item)
+            if item is None:
+                return None
+        read.append(item)
+        fill -= dims_of(item)
+    for item in read:
+        if is_mask(item):
+            if not fits_mask(x, dim, item) or (<TensorImpl>item).count > INT32_MAX:
+                return None
+            result += places_of(item)
+        else:
+            result.append(item)
+        dim += fill if item is Ellipsis else dims_of(item)
+    return tuple(result)
+
+
+# ----- Index -----
 cdef int dims_before(tuple items, int fill) except -2:
     """Return how many dims of the view stand before the first one that is looked up; -1: places stand apart, so their dims come first in
     the result; FOR_NUMPY: NumPy owns the rule. `fill`: the dims that an ellipsis stands for.
@@ -158,7 +318,7 @@ cdef bint set_part(Moves* moves, TensorImpl part) noexcept:
 cdef TensorImpl look_up(TensorImpl x, tuple items):
     cdef Moves moves
     cdef list indices = [], originals = []
-    cdef TensorImpl view = read_lookup(x, items, TAKE, &moves, indices, originals), result
+    cdef TensorImpl view = None if items is None else read_lookup(x, items, TAKE, &moves, indices, originals), result
     if view is None:
         return None
     result = result_of(view, &moves, originals)
@@ -171,7 +331,7 @@ cdef bint put_at(TensorImpl x, tuple items, TensorImpl value, bint adds) except 
     cdef Moves moves
     cdef list indices = []
     cdef TensorImpl view
-    if adds and cg_loops_of[x.dtype_nr] != x.dtype_nr:
+    if items is None or adds and cg_loops_of[x.dtype_nr] != x.dtype_nr:
         return False
     view = read_lookup(x, items, PUT if not adds else EITHER if x.dtype_nr == CG_BOOL else ADD, &moves, indices, [])
     if view is None:

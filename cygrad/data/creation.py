@@ -113,10 +113,10 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
 
 
 def _is_plain(data: Any) -> bool:
-    """Say whether data are numbers in sequences: nothing that changes in place but the sequences."""
+    """Say whether data are numbers in sequences and arrays: nothing else changes in place."""
     if isinstance(data, (list, tuple, range)):
         return all(map(_is_plain, data))
-    return isinstance(data, (int, float, complex, np.generic))
+    return isinstance(data, (int, float, complex, np.generic)) or type(data) is np.ndarray and data.dtype.kind in "biufc"
 
 
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | None = None) -> Tensor:
@@ -448,7 +448,7 @@ def _triangle_indices(name: str, holds: Callable[..., Any], row: int, col: int, 
         raise NotImplementedError(f"\"{name}\" not implemented for '{result_dtype.name}': indices are int64 or int32")
     offset = min(max(offset, -row), col)       # offsets beyond the matrix make no difference
     places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
-    return finished(from_array(np.array(places, result_dtype.name)), requires_grad)
+    return tensor(np.array(places), dtype=result_dtype, requires_grad=requires_grad)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: str | Device | None = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cygrad._core.memory.storage import OutOfMemoryError
-from cygrad._core.operands.arrays import computed
+from cygrad.data import creation
 from cygrad.operators._language.arguments import given_tensors
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.joining import meshgrid, stack
@@ -45,7 +45,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         places = np.fromiter(itertools.chain.from_iterable(choose(range(len(input)), size)), np.int64)
     except MemoryError as error:
         raise OutOfMemoryError(f"combinations of {size} elements do not fit into memory") from error
-    return input.index_select(0, computed(places)).reshape(-1, size)
+    return input.index_select(0, creation.tensor(places)).reshape(-1, size)
 
 
 @operator(method=False)

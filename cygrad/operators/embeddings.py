@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.compute.places import slices_at
+from cygrad._core.compute.places import is_outside, slices_at
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.operands.arrays import computed, first_outside, to_array
 from cygrad.operators._language.arguments import all_examples, integers
@@ -137,11 +137,10 @@ def nn_functional_embedding(
 
 
 def _check_rows(indices: Tensor, weight: Tensor, words: Any, error: type[Exception] = IndexError) -> None:
-    count = weight.shape[0]
-    values = to_array(all_examples(indices))
-    row = first_outside(values, 0, count)
-    if row is not None:
-        raise error(words(row, ((values < 0) | (values >= count)).argmax()))
+    count, indices = weight.shape[0], all_examples(indices)
+    if is_outside(indices, count):
+        values = to_array(indices)
+        raise error(words(first_outside(values, 0, count), ((values < 0) | (values >= count)).argmax()))
 
 
 # ----- Bags -----

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute.creation import empty_tensor
+from cygrad._core.compute.lookups import places_in, taken_in_order
 from cygrad._core.compute.places import elements_at, slices_at, spread_at
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
-from cygrad._core.operands.arrays import computed, from_array, to_array
+from cygrad._core.operands.arrays import to_array
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import along_index, behind, dynamic_shape
 from cygrad.operators._language.declaration import operator, recorded
-from cygrad.operators._language.places import check_flat_index, elements_along, flat_places
+from cygrad.operators._language.places import check_flat_index, check_flat_places, elements_along
 from cygrad.operators._language.tangents import constant, first_linear
 from cygrad.operators._sparse.pattern import pattern_of_coordinates
 
@@ -147,9 +148,11 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.take(cygrad.tensor([[1., 2.], [3., 4.]]), cygrad.tensor([0, 3]))
     tensor([1., 4.])
     """
-    places = flat_places(take, input, index)
-    result = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, to_array(input).dtype)
-    return delivered(recorded(take, (input, index), computed(result)), out)
+    check_flat_index(take, index)
+    result = taken_in_order(input, index)
+    if result is None:
+        check_flat_places(take, input, index)
+    return delivered(recorded(take, (input, index), result), out)
 
 
 # ----- Places of elements that are not 0 -----
@@ -166,12 +169,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     tensor([[0, 1],
             [1, 0]])
     """
-    array = to_array(input)
-    if as_tuple:
-        if out is not None:
-            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-        return tuple(from_array(indices) for indices in np.atleast_1d(array).nonzero())
-    return delivered(from_array(np.argwhere(array)), out)
+    if as_tuple and out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    places = places_in(input)
+    return places.unbind() if as_tuple else delivered(places[:input.ndim].mT, out)
 
 
 @operator(tangent=constant, batch=dynamic_shape)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
+from cygrad._core.compute.dispatch import fill_where
 from cygrad._core.compute.dispatch import ops as rows
-from cygrad._core.operands.arrays import computed, from_array, to_array
+from cygrad._core.compute.indexing import checked_key, put_values
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import delivered
 from cygrad.operators._language.batches import dynamic_shape
-from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator, recorded
-from cygrad.operators._language.places import value_for
+from cygrad.operators._language.declaration import IN_PLACE, changed_numbers, changing, operator, recorded
+from cygrad.operators._language.places import value_for, vector_of
 from cygrad.operators._language.tangents import filling, first_linear, linear
 from cygrad.ops.gradients import padded
 
@@ -62,10 +61,11 @@ def _check_reach(input: Tensor, mask: Tensor) -> None:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
-    """Return a mask broadcast to the shape of the target."""
+def _chosen(input: Tensor, mask: Tensor) -> tuple[Any, int]:
+    """Return an index of the elements where a mask holds, which broadcasts to the target, and how many there are."""
     _check_reach(input, mask)
-    return np.broadcast_to(to_array(mask), tuple(input.shape))
+    key, (count,) = checked_key(vector_of(input), (vector_of(mask.expand(input.shape)),))
+    return key, count
 
 
 def _target(input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
@@ -99,12 +99,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Ten
         result = rows["where"](mask, filling.detach(), x.detach()).contiguous()
         return delivered(recorded(masked_fill, (x, filling, mask), result), out)
     _check_reach(input, mask)
-
-    def write(array: np.ndarray) -> None:       # by a loop without branches, as NumPy's copyto is not
-        target = from_array(array)
-        rows["where"](mask, filling.detach(), target, out=target)
-
-    return changed(masked_fill, (input, filling, mask), write, out)
+    return changed_numbers(masked_fill, (input, filling, mask), lambda numbers: fill_where(numbers, mask, filling), out)
 
 
 # ----- Take out, and replace -----
@@ -131,7 +126,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """
     _check_mask(_SELECT, mask)
     input = _target(input, mask, out)
-    return delivered(recorded(masked_select, (input, mask), computed(to_array(input)[_array_of_mask(input, mask)])), out)
+    return delivered(recorded(masked_select, (input, mask), vector_of(input)[_chosen(input, mask)[0]]), out)
 
 
 def _check_source(input: Tensor, mask: Tensor, source: Tensor) -> None:
@@ -164,12 +159,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor |
     """
     input = _target(input, mask, out)
     _check_source(input, mask, source)
-    where = _array_of_mask(input, mask)
-    count = int(np.count_nonzero(where))
+    key, count = _chosen(input, mask)
     if source.numel() < count:
         raise RuntimeError(f"Number of elements of source < number of ones in mask: {source.numel()} < {count}")
-
-    def write(array: np.ndarray) -> None:
-        array[where] = to_array(source).reshape(-1)[:count]
-
-    return changed(masked_scatter, (input, source, mask), write, out)
+    values = source.detach().reshape(-1)[:count]
+    return changed_numbers(masked_scatter, (input, source, mask), lambda numbers: put_values(vector_of(numbers), key, values, False), out)

@@ -12,6 +12,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
+from cygrad.data import creation
 from cygrad.operators._language.arguments import checked_tensor, distinct_dims, integers, spread
 from cygrad.operators._language.batches import shifted, sizes_of
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
@@ -115,7 +116,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     index = np.repeat(np.arange(size), counts)
     if output_size is not None and output_size != len(index):
         raise RuntimeError(f"allocated size does not match required size: output_size is {output_size}, the repeats sum to {len(index)}")
-    return input.index_select(d, computed(index))
+    return input.index_select(d, computed(index) if isinstance(repeats, TensorImpl) else creation.tensor(index))
 
 
 def _counts(repeats: Tensor) -> np.ndarray:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.compute.creation import scalar_tensor
-from cygrad._core.compute.indexing import array_key
+from cygrad._core.compute.indexing import checked_key, put_in_order, put_values
 from cygrad._core.compute.inplace import check_disjoint
 from cygrad._core.compute.places import changed_at, changed_slices_at, names_slices
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import computed, to_array
+from cygrad._core.operands.arrays import to_array
 from cygrad.data import creation
 from cygrad.operators._language.arguments import check_dtype, read_factor
 from cygrad.operators._language.batches import along_index, behind, shifted
@@ -24,13 +24,14 @@ from cygrad.operators._language.declaration import IN_PLACE, changed, changed_nu
 from cygrad.operators._language.places import (
     check_bounds,
     check_flat_index,
+    check_flat_places,
     elements_along,
-    flat_places,
     key_of,
     length_of,
     slices_along,
     value_for,
     vector,
+    vector_of,
 )
 from cygrad.operators._language.tangents import filling, linear
 from cygrad.operators.indexing import with_value_at
@@ -39,7 +40,7 @@ from cygrad.ops.gradients import attained, padded, product_without, times
 from cygrad.ops.refusals import NO_LOOP, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Literal
 
     from cygrad.tensor import Tensor
@@ -259,10 +260,6 @@ def _dim_of_slices(operator: Any, input: Tensor, dim: int, index: Tensor, source
                        f"{list(input.shape)} source.shape = {list(source.shape)}")
 
 
-def _along(dim: int, places: np.ndarray) -> Any:
-    return (slice(None),) * dim + (places,)
-
-
 @operator(dinput=lambda g: g,
           dsource=lambda g, dim, index, source_shape, alpha: g.index_select(dim, index).reshape(source_shape) * alpha, dindex=None,
           tangent=linear, batch=along_index("scatter_add"), in_place=changing)
@@ -279,13 +276,15 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         scalar_tensor(alpha, input.dtype)       # refuses numbers that the dtype does not hold
 
     def change(numbers: Tensor) -> None:
-        values = source.detach()
-        if alpha != 1:
-            array = to_array(values)
-            values = computed(array * np.asarray(alpha).astype(array.dtype))
-        changed_slices_at(numbers, d, index, values, "add")
+        values = source.detach().to(numbers.dtype)
+        changed_slices_at(numbers, d, index, values if alpha == 1 else values * scalar_tensor(alpha, numbers.dtype), "add")
 
     return changed_numbers(index_add, (input, source, index), change, out, dim=d, alpha=alpha)
+
+
+def _put_slices(dim: int, index: Tensor, source: Tensor) -> Callable[[Tensor], None]:
+    """Return a function that writes the slices of a source, or a number, at places along a dim."""
+    return lambda numbers: put_values(vector_of(numbers), (slice(None),) * dim + (index.reshape(-1),), source.detach(), False)
 
 
 @operator(dinput=lambda g, dim, index: g.index_fill(dim, index, 0),
@@ -298,11 +297,11 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
     >>> cygrad.index_copy(cygrad.zeros(3), 0, cygrad.tensor([2, 0]), cygrad.tensor([1., 2.]))
     tensor([2., 0., 1.])
     """
-    d, places = slices_along(index_copy, input, dim, index, ("int64",), "{}_(): Expected a long tensor for index, but got {}")
+    d = slices_along(index_copy, input, dim, index, ("int64",), "{}_(): Expected a long tensor for index, but got {}")
     if index.ndim > 1:
         raise IndexError(f"{index_copy.__name__}_(): Index should have dimension 1 or 0 (got {index.ndim})")
-    if source.ndim == 0 and len(places) != 1:
-        raise IndexError(f"{index_copy.__name__}_(): When source is scalar, index should have one element (got {len(places)})")
+    if source.ndim == 0 and index.numel() != 1:
+        raise IndexError(f"{index_copy.__name__}_(): When source is scalar, index should have one element (got {index.numel()})")
     if source.ndim != input.ndim and source.ndim and input.ndim:
         raise IndexError(f"{index_copy.__name__}_(): When source and destination are not scalars, their dimensionality must match. "
                          f"Source dimensionality ({source.ndim}), destination dimensionality ({input.ndim})")
@@ -314,15 +313,11 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
         raise RuntimeError(f"{index_copy.__name__}_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
                            f"{' '.join(map(str, ours))} at dimension {d} and source slice shape: {' '.join(map(str, theirs))} at dimension "
                            "0.")
-    if source.ndim and len(places) != source.shape[d]:
-        raise IndexError(f"{index_copy.__name__}_(): Number of indices ({len(places)}) should be equal to source.size(dim) "
+    if source.ndim and index.numel() != source.shape[d]:
+        raise IndexError(f"{index_copy.__name__}_(): Number of indices ({index.numel()}) should be equal to source.size(dim) "
                          f"({source.shape[d]})")
-    check_bounds(places, length_of(input, d), d, IndexError, f"{index_copy.__name__}_(): ")
-
-    def write(array: np.ndarray) -> None:
-        vector(array)[_along(d, places)] = to_array(source)
-
-    return changed(index_copy, (input, source, index), write, out, dim=d)
+    check_bounds(index, length_of(input, d), d, IndexError, f"{index_copy.__name__}_(): ")
+    return changed_numbers(index_copy, (input, source, index), _put_slices(d, index, source), out, dim=d)
 
 
 def _filled_batch(level, operator, x, dim, index, value):
@@ -343,17 +338,12 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *
     >>> cygrad.index_fill(cygrad.zeros(3), 0, cygrad.tensor([0, -1]), 7)
     tensor([7., 0., 7.])
     """
-    d, places = slices_along(index_fill, input, dim, index, ("int64",), "{}_(): Expected dtype int64 for index, got {}", IndexError)
+    d = slices_along(index_fill, input, dim, index, ("int64",), "{}_(): Expected dtype int64 for index, got {}", IndexError)
     if index.ndim > 1:
         raise RuntimeError(f"Index has to be a vector/scalar, but it has {index.ndim} dims")
     filling = value_for(index_fill, input, value)
-    size = length_of(input, d)
-    check_bounds(places, size, d, IndexError, lowest=-size)
-
-    def write(array: np.ndarray) -> None:
-        vector(array)[_along(d, places)] = to_array(filling)
-
-    return changed(index_fill, (input, filling, index), write, out, dim=d)
+    check_bounds(index, length_of(input, d), d, IndexError, from_end=True)
+    return changed_numbers(index_fill, (input, filling, index), _put_slices(d, index, filling), out, dim=d)
 
 
 def _slices_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: Any, *, include_self: bool = True,
@@ -378,7 +368,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     d = _dim_of_slices(index_reduce, input, dim, index, source)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"{index_reduce.__name__}(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    check_bounds(to_array(index), length_of(input, d), d, IndexError, "index out of range in self: ")
+    check_bounds(index, length_of(input, d), d, IndexError, "index out of range in self: ")
     return _slices_reduced(input, dim, index, source, reduce, include_self=include_self, out=out)
 
 
@@ -408,20 +398,10 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, 
     >>> cygrad.put(cygrad.zeros(3), cygrad.tensor([0, -1]), cygrad.tensor([1., 2.]))
     tensor([1., 0., 2.])
     """
-    places = flat_places(put, input, index)
+    check_flat_places(put, input, index)
     _check_put(input, index, source)
-
-    def write(array: np.ndarray) -> None:
-        if not places.size:
-            return
-        array = vector(array)
-        key, values = np.unravel_index(places % array.size, array.shape), to_array(source).reshape(places.shape)
-        if accumulate:
-            np.add.at(array, key, values)
-        else:
-            array[key] = values
-
-    return changed(put, (input, source, index), write, out, accumulate=accumulate)
+    return changed_numbers(put, (input, source, index), lambda numbers: put_in_order(numbers, index, source, accumulate), out,
+                           accumulate=accumulate)
 
 
 def _check_index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor) -> None:
@@ -457,17 +437,11 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     tensor([5., 0., 5.])
     """
     _check_index_put(input, indices, values)
-    key, shape = array_key(input, tuple(indices))
+    key, shape = checked_key(input, tuple(indices))
     try:
-        written = np.broadcast_to(to_array(values), shape)
-    except ValueError:
+        written = values.detach().expand(shape)
+    except RuntimeError:
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
                            f"{list(shape)}") from None
-
-    def write(array: np.ndarray) -> None:
-        if accumulate:
-            np.add.at(array, key, written)
-        else:
-            array[key] = written
-
-    return changed(index_put, (input, values), write, out, key=key, accumulate=accumulate)
+    return changed_numbers(index_put, (input, values), lambda numbers: put_values(numbers, key, written, accumulate), out, key=key,
+                           accumulate=accumulate)

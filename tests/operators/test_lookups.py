@@ -1,4 +1,4 @@
-"""Elements at places that tensors of integers name: read, written and added, against NumPy, and in captured functions."""
+"""Elements at places that tensors, arrays, lists and masks name: read, written and added, against NumPy, and in captured functions."""
 
 import numpy as np
 import pytest
@@ -36,14 +36,33 @@ def drawn_case(seed):
     return array, tuple(key)
 
 
-def with_tensors(key):
-    return tuple(cg.tensor(item) if isinstance(item, np.ndarray) else item for item in key)
+def drawn_mask_case(seed):
+    """Return an array of some layout and an index with a mask of one or more dims."""
+    random = np.random.default_rng(seed)
+    ndim = random.integers(1, 5)
+    array = (random.standard_normal(random.integers(0 if seed % 9 == 0 else 1, 5, ndim)) * 4).astype(DTYPES[random.integers(len(DTYPES))])
+    array = array.transpose(random.permutation(ndim))
+    first = random.integers(ndim)
+    dims = random.integers(1, ndim - first + 1)
+    before = [[slice(None), slice(1, None), -1][random.integers(3 if size else 2)] for size in array.shape[:first]]
+    after = [[slice(None), slice(None, None, 2), 0, np.zeros(1, int)][random.integers(4 if size else 2)]
+             for size in array.shape[first + dims:] if random.random() < 0.5]
+    mask = random.random(array.shape[first:first + dims]) < random.choice([0, 0.5, 1])
+    return array, (*before, mask, *([None] if random.random() < 0.2 else []), *after)
 
 
+def with_tensors(key, random):
+    """Return an index with tensors in place of arrays, or with lists, or as it is."""
+    forms = [cg.tensor, lambda item: item if item.dtype in (bool, "int64") else cg.tensor(item),
+             lambda item: item.tolist() if item.size and (item.dtype != bool or item.ndim == 1) else cg.tensor(item)]
+    return tuple(forms[random.integers(3)](item) if isinstance(item, np.ndarray) else item for item in key)
+
+
+@pytest.mark.parametrize("drawn", [drawn_case, drawn_mask_case])
 @pytest.mark.cases("seed", range(1000))
-def test_reading_and_writing_are_numpys(seed):
-    array, key = drawn_case(seed)
-    index, expected = with_tensors(key), array[key]
+def test_reading_and_writing_are_numpys(seed, drawn):
+    array, key = drawn(seed)
+    index, expected = with_tensors(key, np.random.default_rng(seed)), array[key]
     np.testing.assert_array_equal(cg.from_numpy(array)[index], expected)
     random = np.random.default_rng(seed)
     value = (random.standard_normal(expected.shape[random.integers(0, 2):]) * 4).astype(array.dtype)
@@ -56,11 +75,12 @@ def test_reading_and_writing_are_numpys(seed):
     np.testing.assert_array_equal(changed, theirs)
 
 
+@pytest.mark.parametrize("drawn", [drawn_case, drawn_mask_case])
 @pytest.mark.cases("seed", range(1000, 1400))
-def test_gradients_are_added_as_often_as_places_are_named(seed):
-    array, key = drawn_case(seed)
+def test_gradients_are_added_as_often_as_places_are_named(seed, drawn):
+    array, key = drawn(seed)
     x = cg.tensor(np.ascontiguousarray(array.real.astype("float64"))).requires_grad_()
-    y = x[with_tensors(key)]
+    y = x[with_tensors(key, np.random.default_rng(seed))]
     weights = np.random.default_rng(seed).standard_normal(y.shape)
     theirs = np.zeros(array.shape)
     np.add.at(theirs, key, weights)

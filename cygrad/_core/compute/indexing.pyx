@@ -15,6 +15,7 @@ from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history
 from cygrad._core.compute.dispatch cimport fill_where
 from cygrad._core.compute.lookups cimport fits_mask, is_mask, look_up, put_at, with_tensors
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
+from cygrad._core.compute.places cimport dense, in_order
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.rule_nodes cimport record, needs_node
 from cygrad._core.graph.rules cimport RuleOp, rule_op
@@ -22,15 +23,16 @@ from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_gr
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
-from cygrad._core.operands.operands cimport Value, copy_of, number_tensor, to_value
+from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
 from cygrad._core.programs.deferred cimport copy_later
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index, cg_is_opaque,
-                                                  cg_loops_of)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_INT64, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index,
+                                                  cg_is_opaque, cg_loops_of)
 
 import numpy
 import warnings
 
 from cygrad._core.compute.copies import warn_of_parts
+from cygrad._core.compute.lookups import part_sizes
 
 cdef extern from "Python.h":
     bint PyIndex_Check(object value)
@@ -167,9 +169,13 @@ cdef tuple own_key(tuple items, tuple looked):
                   else item for item in looked])
 
 
-def array_key(TensorImpl x not None, key):
-    """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
-    numpy_index = numpy_key(read_key(key))
+def checked_key(TensorImpl x not None, key):
+    """Return an index as a node keeps it, and the sizes of the part at it; IndexError where it does not fit x."""
+    cdef tuple items = read_key(key), looked = with_tensors(x, items)
+    sizes = part_sizes(x, looked)
+    if sizes is not None:
+        return own_key(items, looked), sizes
+    numpy_index = numpy_key(items)
     try:
         return numpy_index, bits_of(x)[numpy_index].shape
     except IndexError as error:
@@ -201,7 +207,7 @@ cdef object get_item(TensorImpl x, object key):
     return result
 
 
-cdef bint fill_mask(TensorImpl x, tuple items, TensorImpl number) except -1:
+cdef bint fill_masked(TensorImpl x, tuple items, TensorImpl number) except -1:
     """Write a number where an index, a mask of the first dims, holds. False: it is another index."""
     cdef intptr_t[MAX_DIMS] sizes, strides
     cdef TensorImpl mask
@@ -231,7 +237,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         warn_of_parts(dtypes[source.dtype_nr], dtypes[x.dtype_nr])
     if recorded and source is value:
         source = as_before(source, x)
-    if part is None and source.ndim == 0 and fill_mask(x, items, source):
+    if part is None and source.ndim == 0 and fill_masked(x, items, source):
         items = own_key(items, items) if recorded else items
     elif part is None and put_at(x, looked := with_tensors(x, items), source, False):
         items = own_key(items, looked) if recorded else items
@@ -284,7 +290,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     key = read_key(key)
     if accumulate:
         zero(result)
-        add_values(result, key, input)
+        put_values(result, key, input, True)
     else:
         part = basic_view(result, key, &cuts)
         zero_outside(result, part)
@@ -299,15 +305,27 @@ cdef object arrays_of(object key):
     return tuple([numpy_key(item) if isinstance(item, TensorImpl) else item for item in key]) if isinstance(key, tuple) else key
 
 
-def add_values(TensorImpl whole not None, key, TensorImpl source not None):
-    """Add to the elements at an index as a node keeps it, as often as it names each; the change is not counted."""
-    if not (isinstance(key, tuple) and put_at(whole, key, source, True)):
+def put_values(TensorImpl whole not None, key, TensorImpl source not None, bint adds):
+    """Put values, broadcast, at an index as a node keeps it, or add them as often as it names each element; the change is not counted."""
+    if isinstance(key, tuple) and put_at(whole, key, source, adds):
+        return
+    if adds:
         write_values(whole, lambda array: numpy.add.at(array, arrays_of(key), values_of(source)))
+    else:
+        write_values(whole, lambda array: array.__setitem__(arrays_of(key), values_of(source)))
+
+
+def put_in_order(TensorImpl whole not None, TensorImpl places not None, TensorImpl source not None, bint adds):
+    """Put values at checked places in the order of elements, or add them; the change is not counted."""
+    cdef TensorImpl target = dense(whole, whole.dtype_nr)
+    put_values(in_order(target), (in_order(dense(places, CG_INT64)),), in_order(dense(source, source.dtype_nr)), adds)
+    if target is not whole:
+        copy_into(whole, target)
 
 
 def add_at(TensorImpl whole not None, key, TensorImpl source not None):
-    """Do as `add_values`, and count the change."""
-    add_values(whole, key, source)
+    """Add values at an index, as `put_values` does, and count the change."""
+    put_values(whole, key, source, True)
     count_change(whole)
 
 

@@ -1,27 +1,29 @@
 # cython: cdivision=True
 """Look-ups (see lookups.pxd for the contract)."""
+cimport numpy
 from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_Check
-from libc.stdint cimport INT32_MAX, int64_t, intptr_t
+from libc.stdint cimport int64_t, intptr_t, uint64_t
+from libc.string cimport memcpy
 
 from cygrad._core.compute.moving cimport (ADD, EITHER, MOST_INDICES, PUT, TAKE, Change, Moves, begin_moves, launch_moves,
                                           parts_of_element)
 from cygrad._core.compute.parts cimport Cuts, basic_view
-from cygrad._core.compute.places cimport any_outside, dense
+from cygrad._core.compute.places cimport any_outside, dense, in_order, vector_of
 from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
-from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, place_of, tensor_type, view_of
+from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, new_address, place_of, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
-from cygrad._core.operands.arrays cimport tensor_of_array
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for, overlaps
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS, cg_itemsize, cg_loops_of
 from cygrad._kernels.programs.settings cimport noted
-
-import numpy
 
 from cygrad._core.compute.inplace import write_constant
 
+numpy.import_array()
+
 cdef enum:
     FOR_NUMPY = 1 << 16
+    MOST_COUNTED = 1 << 30      # elements of a mask by one decision, whose outcome is an int
 
 
 # ----- Indices -----
@@ -47,11 +49,17 @@ cdef struct Marks:
 
 
 cdef int count_marked(void* arguments, char** data) noexcept nogil:
-    """Return how many elements of a mask hold."""
+    """Return how many elements of a mask hold: eight at once, whose bytes become 0 or 1 and are added by a product."""
     cdef intptr_t elements = (<Marks*>arguments).count, k
+    cdef uint64_t word
     cdef int count = 0
-    for k in range(elements):
-        count += data[0][k] != 0
+    for k in range(0, elements, 8):
+        word = 0
+        memcpy(&word, data[0] + k, 8 if k + 8 <= elements else elements - k)
+        word |= word >> 4 & 0x0f0f0f0f0f0f0f0fULL
+        word |= word >> 2 & 0x0303030303030303ULL
+        word = (word | word >> 1) & 0x0101010101010101ULL
+        count += <int>(word * 0x0101010101010101ULL >> 56)
     return count
 
 
@@ -62,16 +70,17 @@ cdef int find_marked(void* arguments, char** data) noexcept nogil:
     cdef int64_t* places = <int64_t*>data[1]
     cdef intptr_t[MAX_DIMS] at
     cdef int last = marks.ndim - 1, d = 0
-    cdef intptr_t count = marks.count, size = marks.sizes[last], first, next = 0, k
+    cdef intptr_t count = marks.count, size = marks.sizes[last], first, next = 0, ahead, k
     for d in range(last):
         at[d] = 0
     while next < count:
-        first = next
-        for k in range(size):       # without a branch on the element, which may be any
-            if next == count:
-                break
-            places[last * count + next] = k
-            next += mask[k] != 0
+        first, k = next, 0
+        while k < size and next < count:    # without a branch on an element, which may be any
+            ahead = min(size - k, count - next)     # there is room for all of these
+            for k in range(k, k + ahead):
+                places[last * count + next] = k
+                next += mask[k] != 0
+            k += 1
         for d in range(last):
             for k in range(first, next):
                 places[d * count + k] = at[d]
@@ -106,20 +115,27 @@ cdef bint fits_mask(TensorImpl x, int dim, TensorImpl mask) noexcept:
     return True
 
 
-cdef list places_of(TensorImpl mask):
-    """Return the places of the elements of a mask that hold, as vectors of each dim."""
+cdef intptr_t count_of(TensorImpl mask, Marks* marks):
+    """Return how many elements of a row-major mask hold: decisions, of a part each."""
+    cdef intptr_t count = 0, start, one = 1
+    for start in range(0, mask.count, MOST_COUNTED):
+        marks.count = min(MOST_COUNTED, mask.count - start)
+        count += run_decision("count", count_marked, marks, sizeof(Marks), view_of(mask, start, 1, &marks.count, &one))
+    return count
+
+
+def places_in(TensorImpl input not None):
+    """Return the places of the elements that are not 0, row-major: a row for each dim. A 0-d tensor is a vector."""
     cdef Marks marks
     cdef Launch launch
-    cdef TensorImpl places
+    cdef TensorImpl mask = dense(input, CG_BOOL), places
     cdef intptr_t[2] sizes
-    cdef intptr_t one = 1
     cdef int d
-    mask = dense(mask, CG_BOOL)
     clear_arguments(&marks, sizeof(marks))
-    marks.ndim, marks.count = mask.ndim, mask.count
+    marks.ndim, marks.sizes[0] = max(mask.ndim, 1), 1
     for d in range(mask.ndim):
         marks.sizes[d] = mask.sizes[d]
-    sizes[0], sizes[1] = mask.ndim, run_decision("count", count_marked, &marks, sizeof(marks), mask)
+    sizes[0], sizes[1] = marks.ndim, count_of(mask, &marks)
     places = empty(CG_INT64, 2, sizes)
     marks.count = sizes[1]
     if marks.count:
@@ -128,31 +144,44 @@ cdef list places_of(TensorImpl mask):
         add_input(&launch, mask)
         add_output(&launch, places)
         run_launch(&launch, mask.count >= RELEASE_GIL)
-    return [view_of(places, d * sizes[1], 1, &sizes[1], &one) for d in range(mask.ndim)]
+    return places
+
+
+cdef list vectors_of(TensorImpl places):
+    """Return places as vectors, one of each dim."""
+    cdef intptr_t one = 1
+    cdef int d
+    return [view_of(places, d * places.sizes[1], 1, &places.sizes[1], &one) for d in range(places.sizes[0])]
+
+
+cdef TensorImpl tensor_of_numbers(object array, int dtype):
+    """Return a tensor of the elements of a row-major array of a dtype, as a constant where steps are noted."""
+    cdef intptr_t[MAX_DIMS] sizes
+    cdef TensorImpl result
+    cdef int d
+    for d in range(numpy.PyArray_NDIM(array)):
+        sizes[d] = numpy.PyArray_DIM(array, d)
+    result = empty(dtype, numpy.PyArray_NDIM(array), sizes)
+    if noted:
+        write_constant(result, lambda memory: memory.__setitem__(..., array))
+    else:
+        memcpy(new_address(result), numpy.PyArray_DATA(array), result.count * cg_itemsize[dtype])
+    return result
 
 
 cdef object constant_index(object item):
     """Return a list, or an array, as a tensor of integers or bools; None: it is neither."""
-    cdef intptr_t[MAX_DIMS] sizes
-    cdef TensorImpl result
-    cdef int d
     try:
-        array = numpy.array(item)
+        array = numpy.PyArray_FROM_O(item)
     except ValueError:
         return None
     if not array.size and type(item) is list:
-        array = array.astype(numpy.int64)
+        array = array.astype("int64")
     if not 0 < array.ndim <= MAX_DIMS or array.dtype.kind not in "bi":
         return None
-    if array.dtype.kind == "i":
-        array = array.astype(numpy.int64, copy=False)
-    if not noted:
-        return tensor_of_array(array)
-    for d in range(array.ndim):
-        sizes[d] = array.shape[d]
-    result = empty(CG_BOOL if array.dtype.kind == "b" else CG_INT64, <int>array.ndim, sizes)
-    write_constant(result, lambda memory: memory.__setitem__(..., array))
-    return result
+    if array.dtype.kind == "b":
+        return tensor_of_numbers(numpy.PyArray_GETCONTIGUOUS(array), CG_BOOL)
+    return tensor_of_numbers(numpy.PyArray_FROMANY(array, numpy.NPY_INT64, 1, 0, numpy.NPY_ARRAY_CARRAY_RO), CG_INT64)
 
 
 cdef int dims_of(object item) noexcept:
@@ -160,7 +189,7 @@ cdef int dims_of(object item) noexcept:
     return 0 if item is None or item is Ellipsis else (<TensorImpl>item).ndim if is_mask(item) else 1
 
 
-cdef bint is_read(tuple items) noexcept:
+cdef bint has_tensors_alone(tuple items) noexcept:
     """Return True if an index has no lists, arrays or masks."""
     for item in items:
         if not (type(item) is int or item is None or item is Ellipsis or PySlice_Check(item) or is_index(item)):
@@ -171,7 +200,7 @@ cdef bint is_read(tuple items) noexcept:
 cdef tuple with_tensors(TensorImpl x, tuple items):
     cdef list read = [], result = []
     cdef int fill = x.ndim, dim = 0
-    if is_read(items):
+    if has_tensors_alone(items):
         return items
     for item in items:
         if type(item) is list or isinstance(item, numpy.ndarray):
@@ -182,9 +211,9 @@ cdef tuple with_tensors(TensorImpl x, tuple items):
         fill -= dims_of(item)
     for item in read:
         if is_mask(item):
-            if not fits_mask(x, dim, item) or (<TensorImpl>item).count > INT32_MAX:
+            if not fits_mask(x, dim, item):
                 return None
-            result += places_of(item)
+            result += vectors_of(places_in(item))
         else:
             result.append(item)
         dim += fill if item is Ellipsis else dims_of(item)
@@ -344,6 +373,12 @@ cdef bint put_at(TensorImpl x, tuple items, TensorImpl value, bint adds) except 
     return True
 
 
+def taken_in_order(TensorImpl whole not None, TensorImpl places not None):
+    """Return the elements at places in the order of elements, which may count from the end; None: there is a place outside."""
+    cdef TensorImpl result = look_up(in_order(dense(whole, whole.dtype_nr)), (vector_of(dense(places, CG_INT64)),))
+    return result if places.ndim or result is None else view_of(result, 0, 0, NULL, NULL)
+
+
 def flipped(TensorImpl input not None, dims):
     """Return a row-major copy with the order of elements reversed along some dims."""
     cdef Moves moves
@@ -359,3 +394,11 @@ def flipped(TensorImpl input not None, dims):
     set_part(&moves, result)
     launch_moves("flip", &moves, input, result, [], result.count >= RELEASE_GIL)
     return result
+
+
+def part_sizes(TensorImpl x not None, tuple items):
+    """Return the sizes of the part at an index; None: it is for NumPy."""
+    cdef Moves moves
+    if items is None or read_lookup(x, items, TAKE, &moves, [], []) is None:
+        return None
+    return tuple([moves.axes[d].size for d in range(moves.ndim)])

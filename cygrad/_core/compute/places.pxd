@@ -9,3 +9,7 @@ cdef TensorImpl dense(TensorImpl tensor, int dtype)
 cdef bint any_outside(TensorImpl places, intptr_t size, bint from_end=?) noexcept
 # A result in the dtype that it is stored in.
 cdef TensorImpl stored(TensorImpl result, int dtype)
+# A 0-d tensor as a vector.
+cdef TensorImpl vector_of(TensorImpl tensor)
+# A row-major tensor as a vector.
+cdef TensorImpl in_order(TensorImpl tensor)

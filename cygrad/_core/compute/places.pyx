@@ -50,6 +50,12 @@ cdef TensorImpl vector_of(TensorImpl tensor):
     return tensor if tensor.ndim else view_of(tensor, 0, 1, &one, &one)
 
 
+cdef TensorImpl in_order(TensorImpl tensor):
+    """Return a row-major tensor as a vector."""
+    cdef intptr_t one = 1
+    return view_of(tensor, 0, 1, &tensor.count, &one)
+
+
 cdef struct Bounds:
     intptr_t count, least, size
 
@@ -83,6 +89,11 @@ cdef bint any_outside(TensorImpl places, intptr_t size, bint from_end=False) noe
     clear_arguments(&bounds, sizeof(bounds))
     bounds.count, bounds.least, bounds.size = places.count, -size if from_end else 0, size
     return run_decision("bounds", find_outside, &bounds, sizeof(bounds), places)
+
+
+def is_outside(TensorImpl index not None, intptr_t size, bint from_end=False):
+    """Return True if one of the places that an index names is outside of a dim; `from_end`: negative ones count from the end."""
+    return any_outside(dense(index, CG_INT64), size, from_end)
 
 
 cdef TensorImpl checked_places(TensorImpl index, int dim, intptr_t size, error=RuntimeError, str prefix=""):

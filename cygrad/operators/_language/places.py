@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.compute.creation import scalar_tensor
-from cygrad._core.compute.places import names_elements
+from cygrad._core.compute.places import is_outside, names_elements
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import first_outside, to_array
@@ -25,6 +25,11 @@ def vector(array: np.ndarray) -> np.ndarray:
     return array.reshape(1) if array.ndim == 0 else array
 
 
+def vector_of(tensor: Tensor) -> Tensor:
+    """Return a tensor without a gradient; a 0-d one as a vector."""
+    return tensor.detach().view(1) if tensor.ndim == 0 else tensor.detach()
+
+
 def value_for(operator: Any, input: Tensor, value: Tensor | Number) -> Tensor:
     """Return a number, or a 0-d tensor, as a tensor of the dtype of the input."""
     if isinstance(value, TensorImpl) and value.ndim:
@@ -33,10 +38,11 @@ def value_for(operator: Any, input: Tensor, value: Tensor | Number) -> Tensor:
 
 
 # ----- Checks -----
-def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, prefix: str = "", lowest: int = 0) -> None:
-    """Refuse an index outside of a dim, naming the first such."""
-    outside = first_outside(index, lowest, size)
-    if outside is not None:
+def check_bounds(index: Tensor, size: int, dim: int, error: type[Exception] = RuntimeError, prefix: str = "",
+                 from_end: bool = False) -> None:
+    """Refuse an index outside of a dim, naming the first such place; `from_end`: it may count from the end."""
+    if is_outside(index, size, from_end):
+        outside = first_outside(to_array(index), -size if from_end else 0, size)
         raise error(f"{prefix}index {outside} is out of bounds for dimension {dim} with size {size}")
 
 
@@ -70,32 +76,30 @@ def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: s
 
 def key_of(input: Tensor, index: Tensor, d: int) -> tuple[np.ndarray, ...]:
     """Return the key, for NumPy's indexing, of the elements that an index names along a dim; RuntimeError for one outside."""
+    check_bounds(index, length_of(input, d), d)
     array = vector(to_array(index))
-    check_bounds(array, length_of(input, d), d)
     last = array.ndim - 1
     return tuple([array if k == d else np.arange(size).reshape(-1, *(1,) * (last - k)) for k, size in enumerate(array.shape)])
 
 
 def slices_along(operator: Any, input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], message: str,
-                 error: type[Exception] = RuntimeError) -> tuple[int, np.ndarray]:
-    """Return the dim and the places along it that a vector names; the message has places for the operator and a dtype it refuses."""
+                 error: type[Exception] = RuntimeError) -> int:
+    """Return the dim along which a vector names slices; the message has places for the operator and a dtype it refuses."""
     d = normalized_dim(dim, input.ndim)
     if index.dtype.name not in dtypes:
         raise error(message.format(operator.name, index.dtype))
-    return d, to_array(index).reshape(-1)
+    return d
 
 
-def flat_places(operator: Any, input: Tensor, index: Tensor) -> np.ndarray:
-    """Return places in the order of elements, which may count from the end."""
+def check_flat_places(operator: Any, input: Tensor, index: Tensor) -> None:
+    """Refuse places outside of the order of elements; they may count from the end."""
     check_flat_index(operator, index)
-    places, count = to_array(index), input.numel()
-    if places.size and not count:
-        name = operator.name
+    count, name = input.numel(), operator.name
+    if index.numel() and not count:
         raise IndexError(f"{name}(): tried to {name} {'from' if name == 'take' else 'into'} an empty tensor")
-    outside = first_outside(places, -count, count)
-    if outside is not None:
+    if is_outside(index, count, True):
+        outside = first_outside(to_array(index), -count, count)
         raise IndexError(f"out of range: tried to access index {outside} on a tensor of {count} elements.")
-    return places
 
 
 def check_flat_index(operator: Any, index: Tensor) -> None:

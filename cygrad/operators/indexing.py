@@ -11,6 +11,7 @@ from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.indexing import is_several_indices
 from cygrad._core.entry import operators
 from cygrad._core.graph.rules import declare_rule
+from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators._language.batches import behind, is_tensor, named_arguments
 from cygrad.operators._language.declaration import operator
@@ -187,7 +188,7 @@ def __setitem__(input: Tensor, key: Index, value: Operand) -> None:
 def with_value_at(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy with a value at an index; it differs among examples where one of the arguments does."""
     for item in (value, *(key if isinstance(key, tuple) else (key,))):
-        if is_tensor(item):
+        if is_tensor(item) and batched_level(item) is not None:
             x = x.where(item.new_ones(()) != 0, x)
     result = x.clone()
     result[key] = value

@@ -27,10 +27,10 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
                                  "checking", "profiling", "strided", "settings", "pending", "deferred", "pending_reductions",
-                                 "contraction", "rules"), SELDOM),
+                                 "contraction", "rules", "replay"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
-                **dict.fromkeys(("matrices", "engine", "replay", "places", "sizes", "composed", "indexing", "joining", "inplace",
-                                 "copies", "lookups", "splitting"), SHORT)}
+                **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
+                                 "copies", "lookups", "splitting", "storage", "saved"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

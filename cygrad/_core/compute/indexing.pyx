@@ -130,29 +130,10 @@ cdef object numpy_key(object key):
 
 cdef object index_error(TensorImpl x, object key, object error):
     """Return NumPy's error about an index in torch's words."""
-    text = str(error)
-    shape = list(sizes_tuple(x.ndim, x.sizes))
-    if text.startswith("only integers"):
-        wrong = [item for item in (key if isinstance(key, tuple) else (key,))
-                 if not (item is None or item is Ellipsis or isinstance(item, (int, slice, numpy.ndarray, list)))]
-        return IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
-                          + (f" (got {type(wrong[0]).__name__})" if wrong else ""))
-    if text.startswith("shape mismatch"):
-        shapes = [list(numpy.shape(item)) for item in key if isinstance(item, (numpy.ndarray, list))]
-        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {', '.join(map(str, shapes))}")
-    if text.startswith("boolean index"):
-        first_dim = 0
-        for item in key if isinstance(key, tuple) else (key,):
-            mask = numpy.asarray(item) if isinstance(item, (numpy.ndarray, list)) else None
-            if mask is None or mask.dtype != bool:
-                first_dim += item is not None
-                continue
-            for d in range(mask.ndim):
-                if first_dim + d >= len(shape) or mask.shape[d] != shape[first_dim + d]:
-                    return IndexError(f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed "
-                                      f"tensor {shape} at index {first_dim + d}")
-            first_dim += mask.ndim
-    return IndexError(text.replace("axis", "dimension").replace("array", "tensor"))
+    from cygrad.ops.index_errors import refused_index
+    items = key if isinstance(key, tuple) else (key,)
+    return refused_index(list(sizes_tuple(x.ndim, x.sizes)), tuple([numpy.asarray(item) if isinstance(item, list) else item
+                                                                    for item in items]), str(error))
 
 
 cdef object saved_key(object items, object numpy_index):

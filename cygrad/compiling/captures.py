@@ -14,7 +14,7 @@ from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_bro
 from cygrad._core.capture.layouts import Hole
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of, tensors_behind
-from cygrad._core.graph.notes import Notes, Unrepeatable, exchange, memory_now
+from cygrad._core.graph.notes import Notes, Unrepeatable, put_back, state_now
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.memory.sizes import Size
@@ -116,6 +116,7 @@ class Capture:
         self.check_arguments()
         inputs = self.tensors.copy()
         check_guards(observation, inputs)
+        check_arrays(notes, observation)
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         counts = changes_since(versions, inputs)
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
@@ -250,31 +251,26 @@ class Changes:
     """Changes by a call, which can be undone for a while: of memory, gradients, and positions of generators."""
 
     def __init__(self, notes: Notes) -> None:
-        self.memory, self.gradients, self.positions = notes.changes()
+        self.memory, self.gradients, self.positions = notes.changes()       # before the call
 
     @contextlib.contextmanager
-    def undone(self) -> Iterator[None]:
-        """Undo the changes until the end of a `with` statement."""
-        self.swap()
+    def undone(self) -> Iterator[Callable[[], bool]]:
+        """Undo the changes until the end of a `with` statement; give a test of whether another call has made them again."""
+        memory, gradients = state_now(self.memory, self.gradients)
+        positions = positions_of(self.positions)
+
+        def are_made_again() -> bool:
+            other_memory, other_gradients = state_now(self.memory, self.gradients)
+            return ([values for _, _, values in other_memory] == [values for _, _, values in memory]
+                    and all(are_same(a, b) for (_, a), (_, b) in zip(other_gradients, gradients, strict=True)))
+
+        put_back(self.memory, self.gradients)
         try:
-            yield
+            go_back(self.positions)
+            yield are_made_again
         finally:
-            self.swap()
-
-    def swap(self) -> None:
-        """Exchange the state now with the other one: after the call, or before it."""
-        self.memory = exchange(self.memory)
-        now = positions_of(self.positions)
-        go_back(self.positions)
-        self.positions = now
-        for number, (tensor, gradient) in enumerate(self.gradients):
-            self.gradients[number] = tensor, tensor.grad
-            tensor.grad = gradient
-
-    def are_made_again(self) -> bool:
-        """Say whether another call has changed the memory and the gradients in the same way, while these changes are undone."""
-        return ([values for _, _, values in memory_now(self.memory)] == [values for _, _, values in self.memory]
-                and all(are_same(tensor.grad, gradient) for tensor, gradient in self.gradients))
+            put_back(memory, gradients)
+            go_back(positions)
 
 
 def are_same(a: Any, b: Any) -> bool:
@@ -351,9 +347,18 @@ def check_guards(observation: Observation, inputs: list[Any]) -> None:
         raise Uncapturable(f"it changes {broken!r}, which is outside of it: return the value instead")
 
 
+def check_arrays(notes: Notes, observation: Observation) -> None:
+    """Refuse arrays of NumPy's as constants that no guard has."""
+    if notes.arrays:
+        guarded = {id(guard.value_now()) for guard in observation.guards if guard.role == GuardRole.CONTENT}
+        if any(id(array) not in guarded for array in notes.arrays):
+            raise Uncapturable("it reads an array of NumPy's that no name leads to: give it a name, or make a tensor of it outside of the "
+                               "function")
+
+
 def check_looks(notes: Notes) -> None:
     """Refuse notes of code that has looked at values by itself."""
-    if notes.looks.count:
+    if notes.looks.count or notes.looks.lasts:
         line = "{}:{}: ".format(*notes.looks.line) if notes.looks.line else ""
         raise Uncapturable(f"{line}a tensor is read outside of operators: {notes.looks.reason}. Compute with tensors there, or do it "
                            "outside of the function.")

@@ -261,10 +261,10 @@ class Compiled:
         if self._first_keys.setdefault(with_floats.key, capture.key) == capture.key or changes is None:
             return
         if "type" not in capture.names:
-            with contextlib.suppress(Exception), changes.undone():      # of the function, which has had its call
+            with contextlib.suppress(Exception), changes.undone() as are_made_again:    # of the function, which has had its call
                 with_floats.run_aside(floats_as_inputs(capture.args, with_floats.args),
                                       floats_as_inputs(capture.kwargs, with_floats.kwargs),
-                                      lambda again: are_same(again, value) and changes.are_made_again())
+                                      lambda again: are_same(again, value) and are_made_again())
         if with_floats.entry is not None:
             self._entries.setdefault(with_floats.key, []).insert(0, with_floats.entry)
             self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]

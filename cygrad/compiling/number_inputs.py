@@ -99,6 +99,10 @@ class FloatInput:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.kind, (self.number,)
 
+    def __operand__(self) -> Any:
+        """Return the tensor, to be written into one of float64."""
+        return self._tensor
+
     def __float__(self) -> float:
         return float(self._tensor)
 

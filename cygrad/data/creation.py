@@ -13,7 +13,7 @@ from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value,
 from cygrad._core.compute.inplace import write_constant, write_values
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
-from cygrad._core.graph.notes import is_noting
+from cygrad._core.graph.notes import is_noting, note_array
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
@@ -108,15 +108,24 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
         write = write_constant if is_noting() and _is_plain(data) else write_values
+        if type(data) is np.ndarray:
+            note_array(data)
         write(result, lambda memory: memory.__setitem__(..., array))
     return finished(result, requires_grad)
 
 
 def _is_plain(data: Any) -> bool:
-    """Say whether data are numbers in sequences and arrays: nothing else changes in place."""
+    """Say whether data are an array, or numbers in sequences: nothing that changes in place but these."""
     if isinstance(data, (list, tuple, range)):
-        return all(map(_is_plain, data))
+        return all(_is_plain(item) and not isinstance(item, np.ndarray) for item in data)
     return isinstance(data, (int, float, complex, np.generic)) or type(data) is np.ndarray and data.dtype.kind in "biufc"
+
+
+def constant_tensor(array: np.ndarray, dtype: DType | None = None) -> Tensor:
+    """Return an array that the package computes from sizes and the like as a tensor, which programs may copy."""
+    result = empty_tensor(array.shape, dtype or dtype_by_name[array.dtype.name])
+    write_constant(result, lambda memory: memory.__setitem__(..., array))
+    return result
 
 
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | None = None) -> Tensor:
@@ -448,7 +457,7 @@ def _triangle_indices(name: str, holds: Callable[..., Any], row: int, col: int, 
         raise NotImplementedError(f"\"{name}\" not implemented for '{result_dtype.name}': indices are int64 or int32")
     offset = min(max(offset, -row), col)       # offsets beyond the matrix make no difference
     places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
-    return tensor(np.array(places), dtype=result_dtype, requires_grad=requires_grad)
+    return finished(constant_tensor(np.array(places), result_dtype), requires_grad)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: str | Device | None = None,

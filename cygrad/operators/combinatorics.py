@@ -45,7 +45,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         places = np.fromiter(itertools.chain.from_iterable(choose(range(len(input)), size)), np.int64)
     except MemoryError as error:
         raise OutOfMemoryError(f"combinations of {size} elements do not fit into memory") from error
-    return input.index_select(0, creation.tensor(places)).reshape(-1, size)
+    return input.index_select(0, creation.constant_tensor(places)).reshape(-1, size)
 
 
 @operator(method=False)

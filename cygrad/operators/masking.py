@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
-from cygrad._core.compute.dispatch import fill_where
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.compute.indexing import checked_key, put_values
+from cygrad._core.compute.lookups import fill_where
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import delivered
 from cygrad.operators._language.batches import dynamic_shape

@@ -116,7 +116,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     index = np.repeat(np.arange(size), counts)
     if output_size is not None and output_size != len(index):
         raise RuntimeError(f"allocated size does not match required size: output_size is {output_size}, the repeats sum to {len(index)}")
-    return input.index_select(d, computed(index) if isinstance(repeats, TensorImpl) else creation.tensor(index))
+    return input.index_select(d, computed(index) if isinstance(repeats, TensorImpl) else creation.constant_tensor(index))
 
 
 def _counts(repeats: Tensor) -> np.ndarray:

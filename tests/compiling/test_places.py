@@ -1,5 +1,7 @@
 """Captured functions that read and write at places: masks, lists, arrays and tensors are no calls; the number of places is a decision."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,72 @@ def test_changed_lists_and_arrays_are_seen():
         change()
         same(compiled(MATRIX), compiled._function(MATRIX))
     assert compiled.cache_info().misses == 4
+
+
+# Places that a 0-d tensor names, which Python would read as an integer.
+NAMED = {
+    "a row": lambda i: put(i, 7.0),
+    "a column": lambda i: put((ALL, i), 7.0),
+    "an element": lambda i: put((i, i), 7.0),
+    "a row of int32": lambda i: put(i.int(), 7.0),
+    "a row of int16": lambda i: put(i.short(), 7.0),
+    "a list": lambda i: put(([i, 2],), 7.0),
+    "beside a mask": lambda i: put((MASK, i), 7.0),
+    "a recorded row": lambda i: put(i, lambda y: y[2] * 2),
+    "index_put": lambda i: lambda x: x.index_put((i,), x[0]),
+    "a slice": lambda i: put(slice(i, None), 0.0),
+    "a later slice": lambda i: put((ALL, slice(None, i)), 0.0),
+    "a slice beside a list": lambda i: put(([True, False, True, True], slice(i, None)), 0.0),
+    "a look-up": lambda i: lambda x: x[i, cg.tensor([0, 1])] * x[cg.tensor([0, 1]), i],
+    "a view": lambda i: lambda x: x[i] * 2,
+    "a part": lambda i: lambda x: x[i:] * 2,
+}
+ALL = slice(None)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("name", NAMED)
+def test_a_place_that_a_tensor_names_is_followed(name):
+    compiled = cg.compile(lambda x, i: NAMED[name](i)(x))
+    for i in (1, 2, 0, 1):
+        ours, theirs = ((MATRIX * 1).requires_grad_() for _ in range(2))
+        results = compiled(ours, cg.tensor(i)), NAMED[name](cg.tensor(i))(theirs)
+        same(*results)
+        same(*(grad((result * result).sum(), x)[0] for result, x in zip(results, (ours, theirs), strict=True)))
+
+
+def test_scanned_writes_follow_their_place():
+    def filled(c, i, key):
+        c = c.clone()
+        c[key(i)] = 7.0
+        return c, c.sum()
+
+    for key in (lambda i: i, lambda i: slice(i, i + 1)):
+        start = cg.zeros(100, dtype=cg.float64, requires_grad=True)
+        end, _ = cg.func.scan(lambda c, i, key=key: filled(c, i, key), start, cg.arange(100))
+        assert end.tolist() == [7.0] * 100 and grad(end.sum(), start)[0].tolist() == [0.0] * 100
+
+
+@pytest.mark.parametrize("dtype", [cg.float32, cg.float64])
+def test_the_number_of_a_loop_is_written(dtype):
+    def body(i, y):
+        y = y.clone()
+        y[0] = i
+        y[y > 50] = i * 0.5
+        return y
+
+    start = cg.zeros(2, dtype=dtype)
+    expected = start
+    for i in range(100):
+        expected = body(i, expected)
+    same(cg.func.fori_loop(0, 100, body, start), expected)
+
+
+def test_arrays_without_a_name_end_the_capture():
+    array = np.array([0, 2])
+    for read in (lambda x: x[functools.lru_cache(lambda: array[:])()], lambda x: x[:2] * cg.tensor(array + 0)):
+        with pytest.raises(RuntimeError, match="an array of NumPy's that no name leads to"):
+            captured(read)(MATRIX[0])
 
 
 def test_a_place_outside_raises_in_a_replay():

@@ -174,3 +174,37 @@ def test_captured_functions_look_up_without_python():
     assert "0 calls of Python" in compiled.explain(x, i, j)
     with pytest.raises(IndexError, match="index 4 is out of bounds"):
         compiled(x, cg.tensor([0, 1, 4]), j)
+
+
+OVERLAPPING = {
+    "a number at a mask": lambda x, m: x.__setitem__(m, 80.0),
+    "masked_fill_": lambda x, m: x.masked_fill_(m, 80.0),
+    "masked_scatter_": lambda x, m: x.masked_scatter_(m, cg.tensor([80.0])),
+    "put_": lambda x, m: x.put_(cg.tensor([2]), cg.tensor([80.0])),
+    "index_put_": lambda x, m: x.index_put_((cg.tensor([0]), cg.tensor([2])), cg.tensor(80.0)),
+    "added": lambda x, m: x.put_(cg.tensor([2]), cg.tensor([78.0]), True),
+    "a slice": lambda x, m: x[:, 2:].index_fill_(0, cg.tensor([0]), 80.0),
+    "an added slice": lambda x, m: x[:, 2:].index_add_(0, cg.tensor([0]), cg.tensor([[78.0]])),
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPPING)
+def test_one_element_of_an_overlapping_target_changes(name):
+    memory, mask = cg.arange(10.0), cg.zeros(4, 3, dtype=cg.bool)
+    mask[0, 2] = True
+    OVERLAPPING[name](memory.as_strided((4, 3), (1, 1)), mask)
+    assert memory.tolist() == [0, 1, 80, *range(3, 10)]
+
+
+def test_values_that_do_not_fit_are_refused_in_torchs_words():
+    for x, key, value, words in ((cg.zeros(5, 4), cg.ones(5, 4, dtype=cg.bool), cg.zeros(20, 2), "[20, 2] cannot be broadcast to indexing "
+                                  "result of shape [20]"),
+                                 (cg.zeros(5), cg.tensor([0, 1]), cg.zeros(3), "[3] cannot be broadcast to indexing result of shape [2]")):
+        with pytest.raises(RuntimeError) as error:
+            x[key] = value
+        assert str(error.value) == f"shape mismatch: value tensor of shape {words}" and not x.any()
+
+
+def test_arrays_without_dims_name_one_place():
+    x = cg.arange(6.0).reshape(2, 3)
+    assert x[np.array(1)].tolist() == [3, 4, 5] and x[np.array(1), np.array(2)].item() == 5

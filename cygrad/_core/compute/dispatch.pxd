@@ -13,8 +13,6 @@ cdef class Op(Row):
 cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1
 cdef tuple operands_of(Row op, const Value* values)
 cdef dict keywords_of(Row op, const Value* params)
-# Write a number where a mask, which broadcasts to a tensor, holds. Nothing is recorded, and the change is not counted.
-cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number)
 cdef TensorImpl tensor_of_value(Value* number)
 cdef object explained_error(str name, object error, tuple arguments, dict keywords)
 cdef object with_wrong_operand(Row op, str name, tuple operands, dict keywords, int position)

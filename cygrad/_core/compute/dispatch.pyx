@@ -327,13 +327,3 @@ def operand_error(Row op not None, tuple operands not None, int position):
 
 
 ops = {name: Op(row) for name, row in ELEMENTWISE.items()}
-
-
-cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number):
-    cdef Row where = <Row>ops["where"]
-    cdef Value[OPERANDS] values
-    if mask.dtype_nr != CG_BOOL or overlaps(target, mask):
-        mask = copy_of(mask, CG_BOOL)
-    number = copy_of(number, target.dtype_nr)       # it may lie in the target
-    values[0].tensor, values[1].tensor, values[2].tensor = <PyObject*>mask, <PyObject*>number, <PyObject*>target
-    map_kernel(where.kernel, target.dtype_nr, where.results[target.dtype_nr], where.masks, OPERANDS, values, NULL, where.cost, target)

@@ -12,20 +12,21 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
-from cygrad._core.compute.dispatch cimport fill_where
-from cygrad._core.compute.lookups cimport fits_mask, is_mask, look_up, put_at, with_tensors
+from cygrad._core.compute.lookups cimport fill_where, fits_mask, is_index, is_mask, keeps_places, look_up, put_at, with_tensors
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
 from cygrad._core.compute.places cimport dense, in_order
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.rule_nodes cimport record, needs_node
 from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
+from cygrad._core.memory.looks cimport note_lasting_look
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
 from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
+from cygrad._core.operands.strided cimport overlaps_itself
 from cygrad._core.programs.deferred cimport copy_later
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_INT64, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index,
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index,
                                                   cg_is_opaque, cg_loops_of)
 
 import numpy
@@ -52,12 +53,12 @@ cdef inline bint is_exact(PyObject* number) noexcept:
     return <object>number is None or type(<object>number) is int
 
 
-cdef inline bint is_exact_item(object item) noexcept:
-    """Say whether looking at an item of an index runs no code of the user."""
+cdef inline bint is_exact_item(object item, bint keeps) noexcept:
+    """Say whether looking at an item of an index runs no code of the user. `keeps`: 0-d tensors stay."""
     cdef PySliceObject* part = <PySliceObject*><PyObject*>item
     if PySlice_Check(item):
         return is_exact(part.start) and is_exact(part.stop) and is_exact(part.step)
-    return (type(item) is int or item is None or item is Ellipsis
+    return (type(item) is int or item is None or item is Ellipsis or keeps and is_index(item)
             or type(item) is tensor_type and ((<TensorImpl>item).ndim or not cg_is_index[(<TensorImpl>item).dtype_nr]))
 
 
@@ -65,6 +66,8 @@ cdef object bound(object end):
     """Return an end of a slice, or its step, as an exact int or None."""
     if end is None:
         return None
+    if isinstance(end, TensorImpl):
+        note_lasting_look("a slice ends at its value")
     if not PyIndex_Check(end):
         raise TypeError(f"slice indices must be integers or None or have an __index__ method, not {type(end).__name__}")
     return PyNumber_Index(end)
@@ -76,12 +79,16 @@ cdef object exact_item(object item):
         return slice(bound(item.start), bound(item.stop), bound(item.step))
     if isinstance(item, TensorImpl):
         if (<TensorImpl>item).ndim == 0 and cg_is_index[(<TensorImpl>item).dtype_nr]:
+            note_lasting_look("its value is an index")
             return array_of(<TensorImpl>item).item()
         return item
     if isinstance(item, tuple):
         return tuple([exact_item(part) for part in item])
     if isinstance(item, list):
         return [exact_item(part) for part in tuple(item)]
+    if isinstance(item, numpy.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
+        note_lasting_look("an array of NumPy's is an index")
+        return int(item)
     if item is None or item is Ellipsis or PyBool_Check(item) or isinstance(item, (numpy.ndarray, numpy.bool_, str, bytes)):
         return item
     if PyIndex_Check(item):
@@ -105,12 +112,12 @@ cdef tuple items_of(object key):
     return tuple(key) if isinstance(key, tuple) else (key,)
 
 
-cdef tuple read_key(object key):
+cdef tuple read_key(object key, bint keeps=False):
     """Return an index as a tuple of plain items: before anything of a tensor is read."""
     cdef tuple items = key if type(key) is tuple else items_of(key)
     for item in items:
-        if not is_exact_item(item):
-            return tuple([exact_item(item) for item in items])
+        if not is_exact_item(item, keeps):
+            return tuple([item if keeps and is_index(item) else exact_item(item) for item in items])
     return items
 
 
@@ -152,7 +159,7 @@ cdef tuple own_key(tuple items, tuple looked):
 
 def checked_key(TensorImpl x not None, key):
     """Return an index as a node keeps it, and the sizes of the part at it; IndexError where it does not fit x."""
-    cdef tuple items = read_key(key), looked = with_tensors(x, items)
+    cdef tuple items = read_key(key, keeps_places(key, True)), looked = with_tensors(x, items)
     sizes = part_sizes(x, looked)
     if sizes is not None:
         return own_key(items, looked), sizes
@@ -165,7 +172,7 @@ def checked_key(TensorImpl x not None, key):
 
 cdef object get_item(TensorImpl x, object key):
     cdef Cuts cuts
-    cdef tuple items = read_key(key), looked
+    cdef tuple items = read_key(key, keeps_places(key, False)), looked
     cdef TensorImpl result = basic_view(x, items, &cuts)
     if result is not None:
         if needs_node(x, None):
@@ -205,7 +212,7 @@ cdef bint fill_masked(TensorImpl x, tuple items, TensorImpl number) except -1:
 
 cdef int set_item(TensorImpl x, object key, object value) except -1:
     cdef Cuts cuts
-    cdef tuple items = read_key(key), looked
+    cdef tuple items = read_key(key, keeps_places(key, True)), looked
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), part
     cdef bint recorded = cg_is_differentiable[x.dtype_nr] and needs_node(x, source), whole = len(items) == 1 and items[0] is Ellipsis
     part = x if whole else basic_view(x, items, &cuts)
@@ -233,8 +240,12 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
                 bits_of(x)[numpy_index] = values_of(source)
         except IndexError as error:
             raise index_error(x, numpy_index, error) from None
-        except ValueError as error:
-            raise RuntimeError(f"shape mismatch: {error}") from None
+        except (ValueError, TypeError) as error:
+            sizes = part_sizes(x, with_tensors(x, read_key(key)))
+            if sizes is None:
+                raise RuntimeError(f"shape mismatch: {error}") from None
+            raise RuntimeError(f"shape mismatch: value tensor of shape {list(sizes_tuple(source.ndim, source.sizes))} cannot be broadcast "
+                               f"to indexing result of shape {list(sizes)}") from None
     else:
         # As NumPy and torch: leading dims of size 1 may be dropped from the value.
         while source.ndim > part.ndim and source.sizes[0] == 1:
@@ -254,6 +265,8 @@ cdef TensorImpl scalar_like(TensorImpl x, object value):
     cdef Value read
     alive = to_value(value, &read)
     if alive is NotImplemented:
+        if hasattr(value, "__operand__"):       # a number that is an input of a program
+            return value.__operand__() if x.dtype_nr == CG_FLOAT64 else scalar_like(x, value.number)
         if isinstance(value, (list, tuple)):
             return tensor_of_array(numpy.array(value, dtype=dtypes[cg_loops_of[x.dtype_nr]].name))
         raise TypeError(f"can't assign a {type(value).__name__} to a cygrad.{dtypes[x.dtype_nr].name} tensor; assign a tensor or a number")
@@ -298,7 +311,13 @@ def put_values(TensorImpl whole not None, key, TensorImpl source not None, bint 
 
 def put_in_order(TensorImpl whole not None, TensorImpl places not None, TensorImpl source not None, bint adds):
     """Put values at checked places in the order of elements, or add them; the change is not counted."""
-    cdef TensorImpl target = dense(whole, whole.dtype_nr)
+    cdef TensorImpl target
+    if overlaps_itself(whole.ndim, whole.sizes, whole.strides):
+        key = numpy.unravel_index(array_of(places).reshape(-1) % whole.count, sizes_tuple(whole.ndim, whole.sizes))
+        write = numpy.add.at if adds else lambda array, key, values: array.__setitem__(key, values)
+        write_values(whole, lambda array: write(array, key, values_of(source).reshape(-1)))
+        return
+    target = dense(whole, whole.dtype_nr)
     put_values(in_order(target), (in_order(dense(places, CG_INT64)),), in_order(dense(source, source.dtype_nr)), adds)
     if target is not whole:
         copy_into(whole, target)

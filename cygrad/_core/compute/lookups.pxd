@@ -6,10 +6,17 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 # An index, as `read_key` gives it, with tensors of integers in place of lists, arrays and masks; None: it is for NumPy.
 cdef tuple with_tensors(TensorImpl x, tuple items)
+# Return True if an item of an index is a plain tensor of integers that names places.
+cdef bint is_index(object item) noexcept
 # Return True if an item of an index is a plain tensor of bools, or of uint8 in their place, with dims.
 cdef bint is_mask(object item) noexcept
 # Return True if a mask has the sizes of a tensor's dims from one on.
 cdef bint fits_mask(TensorImpl x, int dim, TensorImpl mask) noexcept
+# Return True if 0-d tensors of integers in a user's index are places: as integers they would be read, which no program repeats. A part that
+# is read would be a copy, no view, so then only beside places that are looked up.
+cdef bint keeps_places(object key, bint writes) noexcept
+# Write a number where a mask, which broadcasts to a tensor, holds. Nothing is recorded, and the change is not counted.
+cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number)
 cdef TensorImpl look_up(TensorImpl x, tuple items)
 # Put a tensor, broadcast, at an index, or add it there, as often as the index names each element.
 cdef bint put_at(TensorImpl x, tuple items, TensorImpl value, bint adds) except -1

@@ -6,17 +6,22 @@ from cpython.slice cimport PySlice_Check
 from libc.stdint cimport int64_t, intptr_t, uint64_t
 from libc.string cimport memcpy
 
+from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.compute.moving cimport (ADD, EITHER, MOST_INDICES, PUT, TAKE, Change, Moves, begin_moves, launch_moves,
                                           parts_of_element)
 from cygrad._core.compute.parts cimport Cuts, basic_view
 from cygrad._core.compute.places cimport any_outside, dense, in_order, vector_of
 from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
+from cygrad._core.compute.rows cimport Row
+from cygrad._core.graph.notes cimport note_array
 from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, new_address, place_of, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for, overlaps
+from cygrad._core.operands.strided cimport overlaps_itself
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS, cg_itemsize, cg_loops_of
 from cygrad._kernels.programs.settings cimport noted
 
+from cygrad._core.compute.dispatch import ops
 from cygrad._core.compute.inplace import write_constant
 
 numpy.import_array()
@@ -38,7 +43,7 @@ cdef bint is_index(object item) noexcept:
     if type(item) is not tensor_type:
         return False
     tensor = item
-    return (tensor.dtype_nr == CG_INT64 or tensor.dtype_nr == CG_INT32) and not tensor.flags & SPECIAL and tensor.ndim > 0
+    return (tensor.dtype_nr == CG_INT64 or tensor.dtype_nr == CG_INT32) and not tensor.flags & SPECIAL
 
 
 # ----- Masks, lists and arrays -----
@@ -93,7 +98,10 @@ cdef int find_marked(void* arguments, char** data) noexcept nogil:
             at[d] = 0
             d -= 1
         if d < 0:
-            return 0
+            break
+    for d in range(marks.ndim):         # of a mask that another thread has changed since it was counted
+        for k in range(next, count):
+            places[d * count + k] = 0
     return 0
 
 
@@ -171,6 +179,8 @@ cdef TensorImpl tensor_of_numbers(object array, int dtype):
 
 cdef object constant_index(object item):
     """Return a list, or an array, as a tensor of integers or bools; None: it is neither."""
+    if noted and type(item) is not list:
+        note_array(item)
     try:
         array = numpy.PyArray_FROM_O(item)
     except ValueError:
@@ -187,6 +197,28 @@ cdef object constant_index(object item):
 cdef int dims_of(object item) noexcept:
     """Return how many dims an item of an index selects from."""
     return 0 if item is None or item is Ellipsis else (<TensorImpl>item).ndim if is_mask(item) else 1
+
+
+cdef TensorImpl spread_over(TensorImpl tensor, TensorImpl whole):
+    """Return a tensor broadcast to the sizes of another one."""
+    cdef intptr_t[MAX_DIMS] strides
+    cdef int skipped = whole.ndim - tensor.ndim, d
+    for d in range(whole.ndim):
+        strides[d] = 0 if d < skipped or tensor.sizes[d - skipped] == 1 else tensor.strides[d - skipped]
+    return view_of(tensor, 0, whole.ndim, whole.sizes, strides)
+
+
+cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number):
+    cdef Row where = <Row>ops["where"]
+    cdef Value[3] values
+    if mask.dtype_nr != CG_BOOL or overlaps(target, mask):
+        mask = copy_of(mask, CG_BOOL)
+    number = copy_of(number, target.dtype_nr)       # it may lie in the target
+    if overlaps_itself(target.ndim, target.sizes, target.strides):
+        put_at(target, with_tensors(target, (spread_over(mask, target),)), number, False)
+        return
+    values[0].tensor, values[1].tensor, values[2].tensor = <PyObject*>mask, <PyObject*>number, <PyObject*>target
+    map_kernel(where.kernel, target.dtype_nr, where.results[target.dtype_nr], where.masks, 3, values, NULL, where.cost, target)
 
 
 cdef bint has_tensors_alone(tuple items) noexcept:
@@ -221,6 +253,15 @@ cdef tuple with_tensors(TensorImpl x, tuple items):
 
 
 # ----- Index -----
+cdef bint keeps_places(object key, bint writes) noexcept:
+    if not noted or writes:
+        return noted
+    for item in key if isinstance(key, tuple) else (key,):
+        if (is_index(item) and (<TensorImpl>item).ndim or is_mask(item) or type(item) is list or isinstance(item, numpy.ndarray)):
+            return True
+    return False
+
+
 cdef int dims_before(tuple items, int fill) except -2:
     """Return how many dims of the view stand before the first one that is looked up; -1: places stand apart, so their dims come first in
     the result; FOR_NUMPY: NumPy owns the rule. `fill`: the dims that an ellipsis stands for.
@@ -286,7 +327,8 @@ cdef TensorImpl read_lookup(TensorImpl x, tuple items, Change change, Moves* mov
         dim += fill if item is Ellipsis else type(item) is not int
     if view.ndim - len(dims) + ndim > MAX_DIMS:
         return None
-    begin_moves(moves, x.dtype_nr, view.ndim - <int>len(dims) + ndim, change)
+    begin_moves(moves, x.dtype_nr, max(view.ndim - <int>len(dims) + ndim, 1), change)
+    moves.axes[0].size, moves.axes[0].step = 1, 0       # of a single element
     moves.indices = <int>len(dims)
     before, dim = max(before, 0), 0
     for d in range(view.ndim):

@@ -202,7 +202,7 @@ def names_slices(TensorImpl input not None, int dim, TensorImpl index not None, 
 
 
 cdef void change_slices(TensorImpl whole, int dim, TensorImpl places, TensorImpl part, Change change) noexcept:
-    """Move or add whole slices at checked places along a dim, between row-major tensors."""
+    """Move or add whole slices at checked places along a dim."""
     cdef intptr_t[MAX_DIMS] strides
     cdef int d
     for d in range(whole.ndim):
@@ -228,7 +228,7 @@ def slices_at(TensorImpl input not None, int dim, TensorImpl index not None):
 
 def changed_slices_at(TensorImpl whole not None, int dim, TensorImpl index not None, TensorImpl part not None, str change not None):
     """Change slices of a tensor at places along a dim by the slices of a part, as `changed_at` changes elements."""
-    cdef TensorImpl places, target
+    cdef TensorImpl places
     cdef int d
     whole, part = vector_of(whole), vector_of(part)
     cdef bint fits = whole.ndim == part.ndim and 0 <= dim < whole.ndim
@@ -238,10 +238,7 @@ def changed_slices_at(TensorImpl whole not None, int dim, TensorImpl index not N
         raise RuntimeError("the sizes of the slices no longer fit the tensor")
     places = checked_places(index, dim, whole.sizes[dim])
     if part.count:
-        target = dense(whole, whole.dtype_nr)
-        change_slices(target, dim, places, dense(part, whole.dtype_nr), change_named(change, whole.dtype_nr))
-        if target is not whole:
-            copy_into(whole, target)
+        change_slices(whole, dim, places, dense(part, whole.dtype_nr), change_named(change, whole.dtype_nr))
 
 
 # ----- In the last dims, which count as one -----

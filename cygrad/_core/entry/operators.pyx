@@ -13,6 +13,7 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, refuse_front, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.levels.overrides cimport ask, is_asked
+from cygrad._core.memory.looks cimport note_lasting_look
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
@@ -247,6 +248,7 @@ cdef class TensorBase(TensorImpl):
     def __index__(self):
         if cg_is_differentiable[self.dtype_nr] or self.count != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
+        note_lasting_look("its value is an index, or a number of an operator")
         return int(self.item())
 
     def __complex__(self):

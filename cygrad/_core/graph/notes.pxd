@@ -86,6 +86,7 @@ cdef class Notes:
     cdef readonly bint changes_tensors      # repeated steps have changed tensors from before, other than their values and gradients
     cdef dict before_gradients              # number of a tensor: its .grad before the repeated steps, if that had changed already
     cdef readonly list hooks                # that were registered
+    cdef readonly list arrays               # of NumPy's that were read as constants
     cdef readonly dict generators           # that random numbers were drawn from: their positions before
     cdef public bint hooks_outside          # one of them on a node from before, or on a leaf, for after its gradient is added to
     cdef dict before                        # (Storage, version, bytes) by id: memory that steps have changed, where that is kept
@@ -111,6 +112,7 @@ cpdef bint is_noting() noexcept
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept
 cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1
+cpdef int note_array(object array) except -1
 cdef int note_flags(TensorImpl tensor) except -1
 cdef int refuse_repeated_history(TensorImpl tensor) except -1
 cdef list tensors_among(object value, list tensors)

@@ -54,17 +54,19 @@ cdef void* with_room(void* items, Py_ssize_t count, Py_ssize_t* room, size_t ite
     return memory
 
 
-def memory_now(list memory not None):
-    """Return memory with the versions and bytes that it has now: (Storage, version, bytes) each."""
+def state_now(list memory not None, list gradients not None):
+    """Return memory with the versions and bytes that it has now, (Storage, version, bytes) each, and tensors with their gradients."""
     cdef Storage storage
-    return [(storage, storage.version, (<const char*>storage.data)[:len(values)]) for storage, _, values in memory]
+    return ([(storage, storage.version, (<const char*>storage.data)[:len(values)]) for storage, _, values in memory],
+            [(tensor, (<TensorImpl?>tensor).gradient) for tensor, _ in gradients])
 
 
-def exchange(list memory not None):
-    """Give memory other versions and bytes, and return it with those that it had: (Storage, version, bytes) each."""
+def put_back(list memory not None, list gradients not None):
+    """Give memory and tensors the state of another time, as `state_now` returns it; this needs no memory."""
     cdef Storage storage
-    cdef list before = memory_now(memory)
     cdef intptr_t nbytes, step = 1
+    for tensor, gradient in gradients:
+        (<TensorImpl?>tensor).gradient = gradient
     for storage, version, values in memory:
         settle(storage)
         memcpy(storage.data, <const char*>values, len(values))
@@ -73,7 +75,6 @@ def exchange(list memory not None):
             nbytes = <intptr_t>storage.nbytes
             storage.version -= 1ULL << VISIBLE_BITS
             note_write(storage, storage.data, 1, 1, &nbytes, &step)
-    return before
 
 
 @cython.final
@@ -86,7 +87,7 @@ cdef class Notes:
         last_notes += 1
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
-        self.gradients, self.looks, self.hooks, self.generators, self.leaves = {}, Looks(), [], {}, {}
+        self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
 
     def __dealloc__(self):
@@ -152,8 +153,8 @@ cdef class Notes:
         self.before = {}
 
     def changes(self):
-        """Return the memory that steps have changed, as `exchange` takes it, and tensors and generators as they were before: pairs with
-        gradients, and positions."""
+        """Return the state that memory, gradients and generators had before the steps: memory and gradients as `put_back` takes them, and
+        positions of generators."""
         before, self.before = self.before, None
         return [*before.values()], [pair for pair in self.changed_gradients() if not self.is_new_leaf(pair[0])], self.generators
 
@@ -181,9 +182,8 @@ cdef class Notes:
             if handle.hooks_dict_ref() is not None:
                 handle.remove()
                 self.changes_tensors = True
-        for number, pair in self.gradients.items():
-            (<TensorImpl>(<tuple>pair)[0]).gradient = self.before_gradients.get(number, (<tuple>pair)[1])
-        exchange([*self.before.values()])
+        put_back([*self.before.values()], [((<tuple>pair)[0], self.before_gradients.get(number, (<tuple>pair)[1]))
+                                           for number, pair in self.gradients.items()])
         self.before = None
 
     cdef bint is_from_before(self, Storage owner) noexcept:
@@ -380,6 +380,14 @@ cdef int note_gradient(TensorImpl tensor) except -1:
     return 0
 
 
+cpdef int note_array(object array) except -1:
+    """Note that an array of NumPy's is read as a constant: guards must have it."""
+    cdef Notes notes = current_notes()
+    if notes is not None:
+        notes.arrays.append(array)
+    return 0
+
+
 def note_draw(object generator not None, object position):
     """Note that random numbers are about to be drawn from a generator, which is at a position."""
     cdef Notes notes = current_notes()
@@ -496,7 +504,7 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
     cdef Py_ssize_t count, k
     cdef set storages
     notes, count, looks, arguments, keywords, tensors, versions = frame
-    if notes.looks.count == looks or notes is not current_notes() or not is_plain((arguments, keywords, result)):
+    if notes.looks.count == looks or notes.looks.lasts or notes is not current_notes() or not is_plain((arguments, keywords, result)):
         return 0
     storages = {id(owner_of((<TensorImpl>tensor).storage)) for tensor in tensors}
     for tensor in tensors + results:

@@ -1,5 +1,6 @@
 class Looks:
     count: int
+    lasts: bool
     reason: str | None
     line: tuple[str, int] | None
 

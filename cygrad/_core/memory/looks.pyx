@@ -64,6 +64,12 @@ cdef void note_look(str reason) noexcept:
             looks.line = None
 
 
+cdef void note_lasting_look(str reason) noexcept:
+    note_look(reason)
+    if cg_looks_place()[0] is not NULL:
+        (<Looks>cg_looks_place()[0]).lasts = True
+
+
 cdef int note_change(str reason) except -1:
     refuse_change(reason)
     note_look(reason)

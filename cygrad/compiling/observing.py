@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Collection
 from contextvars import ContextVar
 from pathlib import Path
-from types import BuiltinFunctionType, BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages th
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
 FILES = {"posix", "nt", "io", "_io"}        # which Python's own modules look into, too
+QUEUES = {"queue", "_queue", "multiprocessing.queues", "asyncio.queues"}
 LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 MOST_GUARDS = 20_000
 CYTHON_FUNCTION = "cython_function_or_method"       # of a module of its own for each version of Cython
@@ -116,6 +117,8 @@ def changes_unseen(value: Any) -> str | None:
         return "draws NumPy's random numbers"
     if isinstance(value, (ContextVar, threading.local)):
         return "has another value in each thread or context"
+    if type(value).__module__ in QUEUES:
+        return "is a queue, whose items change"
     step = getattr(type(value), "__next__", None)
     if step is not None and not isinstance(step, FunctionType) and not isinstance(value, io.IOBase):
         return "is an iterator, which has another item each time"
@@ -397,6 +400,8 @@ class Observation:
 
     def reach(self, value: Any) -> None:
         """Guard the places that code can reach from a value."""
+        if isinstance(value, (BuiltinMethodType, MethodWrapperType)) and not isinstance(value.__self__, (ModuleType, type, type(None))):
+            self.guard(GuardSource.ATTRIBUTE, value, "__self__")
         if isinstance(value, OPAQUE) or id(value) in self.known:
             return
         self.known.add(id(value))

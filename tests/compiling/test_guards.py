@@ -8,6 +8,7 @@ import itertools
 import operator
 import os
 import pathlib
+import queue
 import random
 import sys
 import threading
@@ -153,6 +154,9 @@ MODULE.inner = INNER
 INNER.rate = 2.0
 os.environ["CYGRAD_TEST_RATE"] = "2.0"
 
+RATES, NUMBERS, LAST = {"rate": 2.0}, np.array([2.0]), collections.deque([2.0])
+BOUND = {"get": RATES.get, "tolist": NUMBERS.tolist, "item": LAST.__getitem__}
+
 CHANGES = {
     "global": (lambda x: x * SCALE, lambda value: globals().__setitem__("SCALE", value)),
     "list in a dict": (lambda x: x * TABLE["rate"][1], lambda value: TABLE["rate"].__setitem__(1, value)),
@@ -195,6 +199,9 @@ CHANGES = {
     "cell below a transform": of_cell(func.vmap),
     "cell below a decorator": of_cell(lambda function: functools.wraps(function)(lambda x: function(x))),
     "cached function": cached_rate(),
+    "bound method of a dict": (lambda x: x * BOUND["get"]("rate"), lambda value: RATES.update(rate=value)),
+    "bound method of an array": (lambda x: x * BOUND["tolist"]()[0], lambda value: NUMBERS.fill(value)),
+    "bound method of a deque": (lambda x: x * BOUND["item"](0), lambda value: LAST.__setitem__(0, value)),
     "gradient": (lambda x: x if LEAF.grad is None else x * LEAF.grad[0], lambda value: setattr(LEAF, "grad", X * value)),
     "tensor in place": (lambda x: x * WEIGHT, lambda value: WEIGHT.fill_(value)),
     "tensor": (lambda x: x * WEIGHT, lambda value: globals().__setitem__("WEIGHT", cg.full((3,), value, dtype=cg.float64))),
@@ -335,6 +342,7 @@ def with_new_attribute(x):
 
 
 COUNT, CONTEXT, LOCAL, LARGE = itertools.count(1), contextvars.ContextVar("rate", default=2.0), threading.local(), np.ones(20_000)
+QUEUE = queue.Queue()
 HOOKED, LOCAL.rate = X.clone().requires_grad_(), 2.0
 
 ENDS = {
@@ -348,6 +356,7 @@ ENDS = {
     "iterator of a cell": (lambda x: x * next(COUNT), "is an iterator"),
     "context variable": (lambda x: x * CONTEXT.get(), "another value in each thread or context"),
     "value of a thread": (lambda x: x * LOCAL.rate, "another value in each thread or context"),
+    "queue": (lambda x: (QUEUE.put(1), x * 2)[1], "is a queue, whose items change"),
     "large array": (lambda x: x * LARGE[0], "an array of 160000 bytes"),
     "file by a library": (lambda x: x + len(pathlib.Path(__file__).read_text()), "opens a file"),
     "globals()": (lambda x: x * globals()["SCALE"], r"uses globals\(\)"),

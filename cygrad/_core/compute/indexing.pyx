@@ -12,7 +12,8 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
-from cygrad._core.compute.lookups cimport fill_where, fits_mask, is_index, is_mask, keeps_places, look_up, put_at, with_tensors
+from cygrad._core.compute.lookups cimport (fill_where, fits_mask, is_index, is_mask, keeps_places, look_up, part_sizes, put_at,
+                                           with_tensors)
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
 from cygrad._core.compute.places cimport dense, in_order
 from cygrad._core.graph.constants cimport zero
@@ -33,7 +34,6 @@ import numpy
 import warnings
 
 from cygrad._core.compute.copies import warn_of_parts
-from cygrad._core.compute.lookups import part_sizes
 
 cdef extern from "Python.h":
     bint PyIndex_Check(object value)
@@ -143,18 +143,10 @@ cdef object index_error(TensorImpl x, object key, object error):
                                                                     for item in items]), str(error))
 
 
-cdef object saved_key(object items, object numpy_index):
-    """Return an index for a node: with copies of its tensors, which programs follow, and the other items as `numpy_index` has them."""
-    if not isinstance(items, tuple) or not any([isinstance(item, TensorImpl) for item in items]):
-        return numpy_index
-    return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) else array
-                  for item, array in zip(items, numpy_index)])
-
-
-cdef tuple own_key(tuple items, tuple looked):
-    """Return an index as it was looked up, with copies of the user's tensors."""
-    return tuple([copy_of(item, (<TensorImpl>item).dtype_nr) if isinstance(item, TensorImpl) and any([item is each for each in items])
-                  else item for item in looked])
+cdef tuple saved_key(tuple items, tuple looked):
+    """Return an index for a node, as it was looked up: with copies of the user's tensors, which programs follow, arrays and lists."""
+    return tuple([numpy_key(item) if not isinstance(item, TensorImpl) else copy_of(item, (<TensorImpl>item).dtype_nr)
+                  if any([item is each for each in items]) else item for item in looked])
 
 
 def checked_key(TensorImpl x not None, key):
@@ -162,7 +154,7 @@ def checked_key(TensorImpl x not None, key):
     cdef tuple items = read_key(key, keeps_places(key, True)), looked = with_tensors(x, items)
     sizes = part_sizes(x, looked)
     if sizes is not None:
-        return own_key(items, looked), sizes
+        return saved_key(items, looked), sizes
     numpy_index = numpy_key(items)
     try:
         return numpy_index, bits_of(x)[numpy_index].shape
@@ -182,7 +174,7 @@ cdef object get_item(TensorImpl x, object key):
     result = look_up(x, looked)
     if result is not None:
         if needs_node(x, None):
-            record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), own_key(items, looked)))
+            record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, looked)))
         return result
     numpy_index = numpy_key(items)
     try:
@@ -191,7 +183,7 @@ cdef object get_item(TensorImpl x, object key):
         raise index_error(x, numpy_index, error) from None
     result = tensor_of_bits(array.copy() if array.base is not None else array, x.dtype_nr)
     if needs_node(x, None):
-        record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, numpy_index)))
+        record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, items)))
     return result
 
 
@@ -226,12 +218,12 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if recorded and source is value:
         source = as_before(source, x)
     if part is None and source.ndim == 0 and fill_masked(x, items, source):
-        items = own_key(items, items) if recorded else items
+        items = saved_key(items, items) if recorded else items
     elif part is None and put_at(x, looked := with_tensors(x, items), source, False):
-        items = own_key(items, looked) if recorded else items
+        items = saved_key(items, looked) if recorded else items
     elif part is None:
         numpy_index = numpy_key(items)
-        items = saved_key(items, numpy_index) if recorded else items
+        items = saved_key(items, items) if recorded else items
         try:
             # NumPy would warn of imaginary parts once more.
             if cg_is_opaque[x.dtype_nr] or cg_is_complex[source.dtype_nr]:
@@ -294,14 +286,14 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     return result
 
 
-cdef object arrays_of(object key):
+cdef tuple arrays_of(tuple key):
     """Return an index as a node has it with arrays in place of tensors."""
-    return tuple([numpy_key(item) if isinstance(item, TensorImpl) else item for item in key]) if isinstance(key, tuple) else key
+    return tuple([numpy_key(item) if isinstance(item, TensorImpl) else item for item in key])
 
 
-def put_values(TensorImpl whole not None, key, TensorImpl source not None, bint adds):
+def put_values(TensorImpl whole not None, tuple key not None, TensorImpl source not None, bint adds):
     """Put values, broadcast, at an index as a node keeps it, or add them as often as it names each element; the change is not counted."""
-    if isinstance(key, tuple) and put_at(whole, key, source, adds):
+    if put_at(whole, key, source, adds):
         return
     if adds:
         write_values(whole, lambda array: numpy.add.at(array, arrays_of(key), values_of(source)))
@@ -311,14 +303,13 @@ def put_values(TensorImpl whole not None, key, TensorImpl source not None, bint 
 
 def put_in_order(TensorImpl whole not None, TensorImpl places not None, TensorImpl source not None, bint adds):
     """Put values at checked places in the order of elements, or add them; the change is not counted."""
-    cdef TensorImpl target
-    if overlaps_itself(whole.ndim, whole.sizes, whole.strides):
+    cdef TensorImpl target, values = in_order(dense(source, source.dtype_nr))
+    if overlaps_itself(whole.ndim, whole.sizes, whole.strides):     # a dense copy would be written back whole
         key = numpy.unravel_index(array_of(places).reshape(-1) % whole.count, sizes_tuple(whole.ndim, whole.sizes))
-        write = numpy.add.at if adds else lambda array, key, values: array.__setitem__(key, values)
-        write_values(whole, lambda array: write(array, key, values_of(source).reshape(-1)))
+        put_values(whole, key, values, adds)
         return
     target = dense(whole, whole.dtype_nr)
-    put_values(in_order(target), (in_order(dense(places, CG_INT64)),), in_order(dense(source, source.dtype_nr)), adds)
+    put_values(in_order(target), (in_order(dense(places, CG_INT64)),), values, adds)
     if target is not whole:
         copy_into(whole, target)
 

@@ -17,6 +17,8 @@ cdef bint fits_mask(TensorImpl x, int dim, TensorImpl mask) noexcept
 cdef bint keeps_places(object key, bint writes) noexcept
 # Write a number where a mask, which broadcasts to a tensor, holds. Nothing is recorded, and the change is not counted.
 cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number)
+# The sizes of the part at an index.
+cdef tuple part_sizes(TensorImpl x, tuple items)
 cdef TensorImpl look_up(TensorImpl x, tuple items)
 # Put a tensor, broadcast, at an index, or add it there, as often as the index names each element.
 cdef bint put_at(TensorImpl x, tuple items, TensorImpl value, bint adds) except -1

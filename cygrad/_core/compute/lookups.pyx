@@ -11,8 +11,8 @@ from cygrad._core.compute.moving cimport (ADD, EITHER, MOST_INDICES, PUT, TAKE, 
                                           parts_of_element)
 from cygrad._core.compute.parts cimport Cuts, basic_view
 from cygrad._core.compute.places cimport any_outside, dense, in_order, vector_of
+from cygrad._core.compute.rows cimport OPERANDS, Row
 from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
-from cygrad._core.compute.rows cimport Row
 from cygrad._core.graph.notes cimport note_array
 from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, new_address, place_of, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
@@ -210,7 +210,7 @@ cdef TensorImpl spread_over(TensorImpl tensor, TensorImpl whole):
 
 cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number):
     cdef Row where = <Row>ops["where"]
-    cdef Value[3] values
+    cdef Value[OPERANDS] values
     if mask.dtype_nr != CG_BOOL or overlaps(target, mask):
         mask = copy_of(mask, CG_BOOL)
     number = copy_of(number, target.dtype_nr)       # it may lie in the target
@@ -218,7 +218,7 @@ cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number):
         put_at(target, with_tensors(target, (spread_over(mask, target),)), number, False)
         return
     values[0].tensor, values[1].tensor, values[2].tensor = <PyObject*>mask, <PyObject*>number, <PyObject*>target
-    map_kernel(where.kernel, target.dtype_nr, where.results[target.dtype_nr], where.masks, 3, values, NULL, where.cost, target)
+    map_kernel(where.kernel, target.dtype_nr, where.results[target.dtype_nr], where.masks, OPERANDS, values, NULL, where.cost, target)
 
 
 cdef bint has_tensors_alone(tuple items) noexcept:
@@ -438,8 +438,7 @@ def flipped(TensorImpl input not None, dims):
     return result
 
 
-def part_sizes(TensorImpl x not None, tuple items):
-    """Return the sizes of the part at an index; None: it is for NumPy."""
+cdef tuple part_sizes(TensorImpl x, tuple items):
     cdef Moves moves
     if items is None or read_lookup(x, items, TAKE, &moves, [], []) is None:
         return None

@@ -107,18 +107,24 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         warn_of_parts(dtype_by_name[array.dtype.name], result_dtype, 2)
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
-        write = write_constant if is_noting() and _is_plain(data) else write_values
-        if type(data) is np.ndarray:
-            note_array(data)
+        write = write_constant if is_noting() and _is_constant(data) else write_values
         write(result, lambda memory: memory.__setitem__(..., array))
     return finished(result, requires_grad)
 
 
 def _is_plain(data: Any) -> bool:
-    """Say whether data are an array, or numbers in sequences: nothing that changes in place but these."""
+    """Say whether data are numbers in sequences: nothing that changes in place but the sequences."""
     if isinstance(data, (list, tuple, range)):
-        return all(_is_plain(item) and not isinstance(item, np.ndarray) for item in data)
-    return isinstance(data, (int, float, complex, np.generic)) or type(data) is np.ndarray and data.dtype.kind in "biufc"
+        return all(map(_is_plain, data))
+    return isinstance(data, (int, float, complex, np.generic))
+
+
+def _is_constant(data: Any) -> bool:
+    """Say whether a program may copy data: numbers, or an array, which is noted, since guards must have it."""
+    if type(data) is not np.ndarray or data.dtype.kind not in "biufc":
+        return _is_plain(data)
+    note_array(data)
+    return True
 
 
 def constant_tensor(array: np.ndarray, dtype: DType | None = None) -> Tensor:

@@ -1,6 +1,6 @@
 """Writing where an index says: elements along a dim, slices along a dim, places in the order of elements, any index.
 
-NumPy's indexing moves the elements; arguments are checked first, so that a refused call changes nothing.
+Kernels of places move the elements, NumPy reduces them; arguments are checked first, so that a refused call changes nothing.
 """
 
 from __future__ import annotations

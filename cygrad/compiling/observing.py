@@ -8,19 +8,10 @@ reached so. Guards are made before the code runs; one that does not hold afterwa
 from __future__ import annotations
 
 import dis
-import functools
-import inspect
-import io
 import operator
-import os
 import sys
-import threading
-import weakref
 from collections import deque
-from collections.abc import Collection
-from contextvars import ContextVar
-from pathlib import Path
-from types import BuiltinFunctionType, BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodWrapperType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,233 +20,19 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardSource
 from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.memory.storage import DType
-from cygrad.autograd.function import FunctionCtx
+from cygrad.compiling.frames import is_imported, is_inside, is_observed, is_of_python, is_of_user, makes_named_tuple, names_in
+from cygrad.compiling.outside_calls import reason_of_call
+from cygrad.compiling.outside_values import OPAQUE, changes_unseen, is_container_of_python, is_of_module, owner_of_name, parts_of
+from cygrad.compiling.repeated_code import changes_of, reason_of_hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import FrameType
+    from types import CodeType, FrameType
 
-INSIDE = (str(Path(__file__).parents[1]), np.__path__[0], "<frozen", "<formula of ")      # these are made of rows
-PROGRAMS = str(Path(__file__).parents[1] / "bench")     # of the package, written as users do
-KERNELS = str(Path(__file__).parents[1] / "_kernels")   # they read how many processors and how much memory the machine has
-LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages that are installed below it
-# Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
-IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
-FILES = {"posix", "nt", "io", "_io"}        # which Python's own modules look into, too
-QUEUES = {"queue", "_queue", "multiprocessing.queues", "asyncio.queues"}
 LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 MOST_GUARDS = 20_000
-CYTHON_FUNCTION = "cython_function_or_method"       # of a module of its own for each version of Cython
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
-OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.generic, CodeType, BuiltinFunctionType, BuiltinMethodType,
-          TensorImpl, np.ufunc)
 OF_MODULES = (int, float, complex, str, bytes, bool, type(None), np.ndarray, np.generic, TensorImpl, FunctionType, list, tuple, dict)
-
-
-def is_inside(code: CodeType) -> bool:
-    """Say whether code is the package's, NumPy's, or part of Python itself."""
-    if code.co_filename.startswith(PROGRAMS):
-        return False
-    return code.co_filename.startswith(INSIDE) or not code.co_filename.endswith(".py") and code.co_filename.startswith("cygrad/")
-
-
-def is_of_python(code: CodeType) -> bool:
-    """Say whether code is part of Python's library: its results depend on no state, but for calls that draw numbers or read clocks."""
-    return code.co_filename.startswith(LIBRARY) and "site-packages" not in code.co_filename
-
-
-def is_imported(frame: FrameType) -> bool:
-    """Say whether a frame is part of an import."""
-    caller = frame.f_back
-    while caller is not None and not caller.f_code.co_filename.startswith("<frozen importlib"):
-        caller = caller.f_back
-    return caller is not None
-
-
-def makes_named_tuple(frame: FrameType) -> bool:
-    """Say whether a frame runs the function that Python writes for a class of named tuples."""
-    return str(frame.f_globals.get("__name__")).startswith("namedtuple_")
-
-
-def is_of_user(module: ModuleType) -> bool:
-    """Say whether a module is neither the package's, NumPy's nor Python's."""
-    file = getattr(module, "__file__", None)
-    if file is None:
-        return module.__name__ not in sys.builtin_module_names
-    return not file.startswith(INSIDE) and ("site-packages" in file or not file.startswith(LIBRARY))
-
-
-def is_observed() -> bool:
-    """Say whether a profiler or a debugger runs in this thread, in whose place no observation can be."""
-    return sys.getprofile() is not None or sys.gettrace() is not None
-
-
-def names_in(code: CodeType) -> set[str]:
-    """Return the names that code uses, and its strings that may be names."""
-    names, constants = {*code.co_names, code.co_name}, [*code.co_consts]
-    for constant in constants:
-        if isinstance(constant, str) and constant.isidentifier():
-            names.add(constant)
-        elif isinstance(constant, (tuple, frozenset)):
-            constants += constant
-    return names
-
-
-def is_opened_by_user(frame: FrameType | None) -> bool:
-    """Say whether a file is opened for code of the user: not by an import, a kernel, nor for the lines of a warning."""
-    while frame is not None and (is_inside(frame.f_code) or is_of_python(frame.f_code)):
-        if frame.f_globals.get("__name__") == "linecache" or frame.f_code.co_filename.startswith(KERNELS):
-            return False
-        frame = frame.f_back
-    return frame is not None and not is_imported(frame)
-
-
-def changes_unseen(value: Any) -> str | None:
-    """Say why a value may be another one at each call, where no guard sees that."""
-    if draws_numbers(value):
-        return "draws NumPy's random numbers"
-    if isinstance(value, (ContextVar, threading.local)):
-        return "has another value in each thread or context"
-    if type(value).__module__ in QUEUES:
-        return "is a queue, whose items change"
-    step = getattr(type(value), "__next__", None)
-    if step is not None and not isinstance(step, FunctionType) and not isinstance(value, io.IOBase):
-        return "is an iterator, which has another item each time"
-    return None
-
-
-def parts_of(value: Any) -> Iterable[Any]:
-    """Return the objects that code reaches by another one without naming them."""
-    if isinstance(value, MethodType):
-        return value.__func__, value.__self__
-    if isinstance(value, functools.partial):
-        return value.func, value.args, value.keywords
-    if isinstance(value, (staticmethod, classmethod)):
-        return (value.__func__,)
-    if isinstance(value, property):
-        return (value.fget,)
-    if isinstance(value, functools.cached_property):
-        return (value.func,)
-    if isinstance(value, weakref.ReferenceType):
-        return (value(),)
-    if isinstance(value, (set, frozenset)):
-        return value
-    if isinstance(value, FunctionType) and is_inside(value.__code__):       # a transform: its cells keep functions, and do not change
-        return [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-    attributes = getattr(value, "__dict__", None)
-    if str(type(value).__module__).startswith("cygrad.") and isinstance(attributes, dict):
-        return [each for each in attributes.values() if callable(each)]
-    return (attributes["__wrapped__"],) if isinstance(attributes, dict) and "__wrapped__" in attributes else ()
-
-
-def draws_numbers(value: Any) -> bool:
-    """Say whether a value is NumPy's module of random numbers, or something of it."""
-    module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-    return str(module).startswith("numpy.random") or str(type(value).__module__).startswith("numpy.random")
-
-
-def is_container_of_python(value: Any) -> bool:
-    """Say whether a value is of a container class that Python's library has written in Python: its attributes are its items."""
-    module = sys.modules.get(type(value).__module__)
-    return isinstance(value, Collection) and module is not None and not is_of_user(module)
-
-
-def is_of_module(value: Any, scope: dict[str, Any]) -> bool:
-    """Say whether a value is a container that a module of Python's library keeps, such as `os.environ`."""
-    return is_container_of_python(value) and any(value is each for each in scope.values())
-
-
-def owner_of_name(kind: type, name: str) -> type | None:
-    """Return the class from which a class has a name."""
-    return next((base for base in kind.__mro__ if name in vars(base)), None)
-
-
-def is_changeable(value: Any) -> bool:
-    """Say whether code that names a value may change it: it is no number, text, tensor, function, class or module, nor a tuple of such."""
-    if isinstance(value, (tuple, frozenset)):
-        return any(is_changeable(each) for each in value)
-    if isinstance(value, (BuiltinFunctionType, BuiltinMethodType)):     # such as `items.append`
-        return is_changeable(value.__self__)
-    if isinstance(value, staticmethod):
-        return is_changeable(value.__func__)
-    if isinstance(value, FunctionType):
-        return not is_inside(value.__code__) and is_changeable((*vars(value).values(), *(value.__defaults__ or ()),
-                                                                *(value.__kwdefaults__ or {}).values()))
-    if isinstance(value, np.ndarray):
-        return True
-    if str(type(value).__module__).partition(".")[0] == "cygrad" or type(value).__name__ == CYTHON_FUNCTION:
-        # A generator has a state, an operator has none.
-        return not (isinstance(value, (TensorImpl, DType)) or callable(value) or type(value).__hash__ is not object.__hash__)
-    return not isinstance(value, (*OPAQUE, ModuleType, type))
-
-
-def has_changeable_names(value: Any) -> bool:
-    """Say whether a value is a class or a module of the user, whose attributes code may change or reach."""
-    module = sys.modules.get(value.__module__) if isinstance(value, type) else value
-    return isinstance(module, ModuleType) and is_of_user(module)
-
-
-def attributes_of_context(value: Any) -> tuple[Any, ...]:
-    """Return the values that the forward of a user's Function keeps for its backward as attributes."""
-    return tuple(each for name, each in vars(value).items() if not hasattr(FunctionCtx, name))
-
-
-@functools.cache
-def instructions_of(code: CodeType) -> list[dis.Instruction]:
-    """Return the instructions of code."""
-    return [*dis.get_instructions(code)]
-
-
-def changes_of(code: CodeType, frame: FrameType) -> str | None:
-    """Return how code that is about to run may change values of Python outside of it; None: it cannot."""
-    holder: Any = None      # a class or a module
-    for instruction in instructions_of(code):
-        name, kind = instruction.argval, instruction.opname
-        if kind in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") or kind == "STORE_DEREF" and name in code.co_freevars:
-            return f"assigns {name}"
-        if kind in ("LOAD_ATTR", "LOAD_METHOD"):
-            value = inspect.getattr_static(holder, name, None)
-        elif has_changeable_names(holder):      # it is no attribute of the holder alone that is used
-            return f"may change {holder.__name__}"
-        elif kind in ("LOAD_GLOBAL", "LOAD_NAME"):
-            value = frame.f_globals.get(name)
-        elif kind in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
-            value = frame.f_locals.get(name)
-        elif kind == "IMPORT_NAME":
-            value = sys.modules.get(name)
-            if has_changeable_names(value) or any(is_changeable(vars(value).get(each)) for each in code.co_names if value is not None):
-                return f"may change {name}"
-        else:
-            value = None
-        if is_changeable(value):
-            return f"may change {name}"
-        holder = value if isinstance(value, (ModuleType, type)) else None
-    caller = frame.f_back
-    if caller is None or is_inside(caller.f_code):      # the arguments of other calls are checked where they come from
-        for name, value in arguments_of(code, frame).items():
-            if is_changeable(value) or has_changeable_names(value):
-                return f"may change {name}"
-    return None
-
-
-def arguments_of(code: CodeType, frame: FrameType) -> dict[str, Any]:
-    """Return the arguments of a call that begins; of keywords, and of the context of a Function, the values."""
-    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
-    values = {name: frame.f_locals.get(name) for name in names}
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        keywords = code.co_varnames[len(names)]
-        values[keywords] = tuple(frame.f_locals[keywords].values())
-    return {name: attributes_of_context(value) if isinstance(value, FunctionCtx) else value for name, value in values.items()}
-
-
-def reason_of_hook(hook: Any) -> str | None:
-    """Return how a hook may change values of Python; None: it cannot, or by code of Python, which is seen when it runs."""
-    parts = [hook]
-    for part in parts:
-        if isinstance(part, functools.partial):
-            parts += [part.func, *part.args, *part.keywords.values()]
-    return next((f"may change {part!r}" for part in parts if not isinstance(part, functools.partial) and is_changeable(part)), None)
 
 
 class Observation:
@@ -308,15 +85,10 @@ class Observation:
                     self.meet(code, frame)
                 elif code.co_varnames[:1] == ("self",) and is_of_module(frame.f_locals["self"], frame.f_globals):
                     self.reach(frame.f_locals["self"])
-        elif event == "c_call" and argument is open and is_opened_by_user(frame):
-            self.end(frame, "opens a file, which may have another content each time: give it as an argument")
-        elif event == "c_call" and self.impure is None and not is_inside(frame.f_code):
-            owner = getattr(argument, "__self__", None)
-            module = getattr(argument, "__module__", None) or type(owner).__module__
-            draws = module in IMPURE or type(owner).__module__.startswith("numpy.random") or getattr(owner, "__name__", "") in IMPURE
-            if (draws or argument is os.urandom or module in FILES and not is_of_python(frame.f_code)) and not is_imported(frame):
-                name = getattr(argument, "__qualname__", str(argument))
-                self.end(frame, f"calls {name}, which has another result each time: give its result as an argument")
+        elif event == "c_call" and self.impure is None:
+            reason = reason_of_call(argument, frame)
+            if reason:
+                self.end(frame, reason)
 
     def meet(self, code: CodeType, frame: FrameType) -> None:
         """Guard the values that new code can name."""

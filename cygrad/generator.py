@@ -72,10 +72,12 @@ class Generator:
 
     def initial_seed(self) -> int:
         """Return the seed the present stream started from."""
+        look("the seed of a generator was asked for")
         return self._seed
 
     def get_state(self) -> Tensor:
         """Return the state as a uint8 tensor, for `set_state`."""
+        look("the state of a generator was asked for")
         state: Any = self._stream.bit_generator.state
         words = (state["state"][word].to_bytes(16, "little") for word in ("state", "inc"))
         packed = STATE.pack(self._seed, *words, state["has_uint32"], state["uinteger"])

@@ -63,6 +63,7 @@ class Capture:
         self.changes_back: list[tuple[int, int]] = []   # of versions by the backward
         self.guards_back: list[Any] = []    # of values that its code names
         self.reason = ""                # why there is no program
+        self.is_early = False           # there is none yet: a later call shows all values that the function uses
         self.names: set[str] = set()    # that its code uses
         self.changes: Changes | None = None     # by the call, if they are kept
 
@@ -74,11 +75,11 @@ class Capture:
             notes.keep_values()
         with observation, notes:
             value = self.owner._function(*args, **kwargs)
-        self.names = observation.names
+        self.names, self.is_early = observation.names, observation.is_early
         if keeps_changes:
             self.changes = Changes(notes)
         try:
-            self.entry = self.program(notes, observation, value)
+            self.entry = None if self.is_early else self.program(notes, observation, value)
         except Uncapturable as error:
             self.reason = str(error)
         except MemoryError:     # for the program; the function has had enough
@@ -98,7 +99,7 @@ class Capture:
                 with contextlib.suppress(Uncapturable, Unrepeatable, MemoryError):
                     with observation, notes:
                         value = self.owner._function(*args, **kwargs)
-                    if holds(value):
+                    if holds(value) and not observation.is_early:
                         self.entry = self.program(notes, observation, value)
         finally:
             sys.setprofile(hook)

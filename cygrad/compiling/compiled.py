@@ -98,7 +98,7 @@ class Compiled:
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
-        self._hits = self._misses = self._eager = 0
+        self._hits = self._misses = self._eager = self._early = 0
         self._warned = not warns
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -134,11 +134,15 @@ class Compiled:
             warnings.simplefilter("always")
             warned, self._warned = self._warned, False
             self(*args, **kwargs)
-            self._warned = warned
-        try:
-            entries = self._entries.get(signature_of(args, kwargs, [], []), ())
-        except (Uncommon, TypeError) as error:
-            return f"not captured: {error}"
+            try:
+                entries = self._entries.get(signature_of(args, kwargs, [], []), [])
+                if not (entries or caught):     # the first call was too early
+                    self(*args, **kwargs)
+                    entries = self._entries.get(signature_of(args, kwargs, [], []), [])
+            except (Uncommon, TypeError) as error:
+                return f"not captured: {error}"
+            finally:
+                self._warned = warned
         if not entries:
             return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
         names, groups, large, calls, decisions, arena, residuals = entries[0].replay.described()
@@ -154,7 +158,7 @@ class Compiled:
     def cache_clear(self) -> None:
         """Forget all programs."""
         self._entries, self._refused, self._first_keys = {}, set(), {}
-        self._hits = self._misses = self._eager = 0
+        self._hits = self._misses = self._eager = self._early = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not may_replay():
@@ -186,6 +190,9 @@ class Compiled:
         capture = Capture(self, key, tensors, others, args, kwargs)
         value = capture.run(args, kwargs, with_floats is not None and self._first_keys.get(with_floats.key, key) != key)
         self._misses += 1
+        self._early += capture.is_early
+        if self._early == MOST_CAPTURES:
+            capture.reason = f"each of {MOST_CAPTURES} calls has imported a module, or added to a cache of `functools`: do that before"
         if capture.reason:
             self._refuse(key, capture.reason)
         elif capture.entry is not None:

@@ -1,76 +1,139 @@
-"""The code that runs while a function is observed: whose it is, and the names that it uses."""
+"""The code that runs while a function is observed: whose it is, the names that it uses, and the modules that it imports."""
 
 from __future__ import annotations
 
+import dis
+import functools
+import importlib.util
+import inspect
 import os
+import re
 import sys
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad.autograd.function import FunctionCtx
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import CodeType, FrameType, ModuleType
 
-INSIDE = (str(Path(__file__).parents[1]), np.__path__[0], "<frozen", "<formula of ")      # these are made of rows
-PROGRAMS = str(Path(__file__).parents[1] / "bench")     # of the package, written as users do
-KERNELS = str(Path(__file__).parents[1] / "_kernels")   # they read how many processors and how much memory the machine has
+PACKAGE = str(Path(__file__).parents[1])
+NUMPY = np.__path__[0]
+INSIDE = (PACKAGE, NUMPY, "<frozen", "<formula of ")      # these are made of rows
+PROGRAMS = os.path.join(PACKAGE, "bench")     # of the package, written as users do
+KERNELS = os.path.join(PACKAGE, "_kernels")   # they read how many processors and how much memory the machine has
+IMPORTS = "<frozen importlib"
 LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages that are installed below it
+WRITERS = {"linecache", "logging", "traceback", "warnings"}     # modules that write messages, which the first call does alone
+LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 
 
+# ----- Whose code it is -----
 def is_inside(code: CodeType) -> bool:
-    """Say whether code is the package's, NumPy's, or part of Python itself."""
+    """Return True for code of the package, NumPy, or the core of Python."""
     if code.co_filename.startswith(PROGRAMS):
         return False
     return code.co_filename.startswith(INSIDE) or not code.co_filename.endswith(".py") and code.co_filename.startswith("cygrad/")
 
 
 def is_of_python(code: CodeType) -> bool:
-    """Say whether code is part of Python's library: its results depend on no state, but for calls that draw numbers or read clocks."""
+    """Return True for code of Python's library: its results depend on no state, but for calls that draw numbers or read clocks."""
     return code.co_filename.startswith(LIBRARY) and "site-packages" not in code.co_filename
 
 
-def is_imported(frame: FrameType) -> bool:
-    """Say whether a frame is part of an import."""
-    caller = frame.f_back
-    while caller is not None and not caller.f_code.co_filename.startswith("<frozen importlib"):
-        caller = caller.f_back
-    return caller is not None
+def is_of_library(code: CodeType) -> bool:
+    """Return True for code of Python's library or NumPy, which reads the attributes of objects that it is called with."""
+    return is_of_python(code) or code.co_filename.startswith((NUMPY, "<frozen"))
 
 
 def is_of_user(module: ModuleType) -> bool:
-    """Say whether a module is neither the package's, NumPy's nor Python's."""
+    """Return True if a module is neither the package's, NumPy's nor Python's."""
     file = getattr(module, "__file__", None)
     if file is None:
         return module.__name__ not in sys.builtin_module_names
     return not file.startswith(INSIDE) and ("site-packages" in file or not file.startswith(LIBRARY))
 
 
-def is_opened_by_user(frame: FrameType | None) -> bool:
-    """Say whether a file is opened for code of the user: not by an import, a kernel, nor for the lines of a warning."""
+def is_imported(frame: FrameType) -> bool:
+    """Return True if a frame is part of an import."""
+    caller = frame.f_back
+    while caller is not None and not caller.f_code.co_filename.startswith(IMPORTS):
+        caller = caller.f_back
+    return caller is not None
+
+
+def writes_messages(frame: FrameType) -> bool:
+    """Return True if a frame runs code of a module that writes messages."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in WRITERS
+
+
+def runs_for_user(frame: FrameType | None, by_package: bool) -> bool:
+    """Return True for code of the user, and of Python and NumPy that it has called: not for an import, or a message.
+
+    by_package: also where the package calls it for the user, though not for a kernel.
+    """
     while frame is not None and (is_inside(frame.f_code) or is_of_python(frame.f_code)):
-        if frame.f_globals.get("__name__") == "linecache" or frame.f_code.co_filename.startswith(KERNELS):
+        file = frame.f_code.co_filename
+        if writes_messages(frame) or file.startswith((IMPORTS, KERNELS)) or file.startswith(PACKAGE) and not by_package:
             return False
         frame = frame.f_back
     return frame is not None and not is_imported(frame)
 
 
 def is_observed() -> bool:
-    """Say whether a profiler or a debugger runs in this thread, in whose place no observation can be."""
+    """Return True if a profiler or a debugger runs in this thread, in whose place no observation can be."""
     return sys.getprofile() is not None or sys.gettrace() is not None
 
 
 def makes_named_tuple(frame: FrameType) -> bool:
-    """Say whether a frame runs the function that Python writes for a class of named tuples."""
+    """Return True if a frame runs the function that Python writes for a class of named tuples."""
     return str(frame.f_globals.get("__name__")).startswith("namedtuple_")
 
 
-def names_in(code: CodeType) -> set[str]:
-    """Return the names that code uses, and its strings that may be names."""
+# ----- The names in it -----
+@functools.lru_cache(maxsize=1024)
+def instructions_of(code: CodeType) -> list[dis.Instruction]:
+    """Return the instructions of code."""
+    return [*dis.get_instructions(code)]
+
+
+@functools.lru_cache(maxsize=1024)
+def names_in(code: CodeType) -> frozenset[str]:
+    """Return the names that code uses, and its strings that may be names, or have them as the fields of a format."""
     names, constants = {*code.co_names, code.co_name}, [*code.co_consts]
     for constant in constants:
-        if isinstance(constant, str) and constant.isidentifier():
-            names.add(constant)
+        if isinstance(constant, str):
+            names.update((constant,) if constant.isidentifier() else re.findall(r"\w+", constant) if "{" in constant else ())
         elif isinstance(constant, (tuple, frozenset)):
             constants += constant
-    return names
+    return frozenset(names)
+
+
+def imports_of(code: CodeType, frame: FrameType) -> Iterator[str]:
+    """Yield the names of the modules that code imports, packages before their modules."""
+    instructions = instructions_of(code)
+    for level, instruction in zip(instructions, instructions[2:], strict=False):
+        if instruction.opname == "IMPORT_NAME":
+            name = instruction.argval
+            if level.argval:
+                name = importlib.util.resolve_name("." * level.argval + name, frame.f_globals.get("__package__"))
+            yield from accumulate(name.split("."), lambda package, part: f"{package}.{part}")
+
+
+def arguments_of(code: CodeType, frame: FrameType) -> dict[str, Any]:
+    """Return the arguments of a call that begins; of keywords, and of the context of a Function, the values."""
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
+    values = {name: frame.f_locals.get(name) for name in names}
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        keywords = code.co_varnames[len(names)]
+        values[keywords] = tuple(frame.f_locals[keywords].values())
+    return {name: attributes_of_context(value) if isinstance(value, FunctionCtx) else value for name, value in values.items()}
+
+
+def attributes_of_context(value: Any) -> tuple[Any, ...]:
+    """Return the values that the forward of a user's Function keeps for its backward as attributes."""
+    return tuple(each for name, each in vars(value).items() if not hasattr(FunctionCtx, name))

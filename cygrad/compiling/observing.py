@@ -7,32 +7,59 @@ reached so. Guards are made before the code runs; one that does not hold afterwa
 
 from __future__ import annotations
 
-import dis
-import operator
+import functools
 import sys
 from collections import deque
-from types import BuiltinMethodType, FunctionType, MethodWrapperType, ModuleType
+from types import BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardSource
 from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.compiling.frames import is_imported, is_inside, is_observed, is_of_python, is_of_user, makes_named_tuple, names_in
-from cygrad.compiling.outside_calls import reason_of_call
-from cygrad.compiling.outside_values import OPAQUE, changes_unseen, is_container_of_python, is_of_module, owner_of_name, parts_of
+from cygrad.compiling.frames import (
+    LOOKUPS,
+    arguments_of,
+    imports_of,
+    instructions_of,
+    is_imported,
+    is_inside,
+    is_observed,
+    is_of_library,
+    is_of_python,
+    is_of_user,
+    makes_named_tuple,
+    names_in,
+    writes_messages,
+)
+from cygrad.compiling.outside_calls import reason_of_call, reason_of_report
+from cygrad.compiling.outside_values import (
+    all_names_of,
+    changes_unseen,
+    has_bytes,
+    is_container_of_python,
+    is_data_of_c,
+    is_lookup,
+    is_of_library_class,
+    is_of_module,
+    is_of_package,
+    is_opaque,
+    is_written_in_c,
+    owner_of_name,
+    parts_of,
+    results_in_cache,
+)
 from cygrad.compiling.repeated_code import changes_of, reason_of_hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType, FrameType
 
-LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
 MOST_GUARDS = 20_000
+NAMESPACES = {"globals", "__import__"}      # functions, and attributes, that lead to all values of a module or a frame
+SCOPES = {"__globals__", "__builtins__", "f_globals", "f_builtins", "f_locals", "f_back", "gi_frame", "cr_frame", "tb_frame", "ag_frame",
+          "__subclasses__"}
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
-OF_MODULES = (int, float, complex, str, bytes, bool, type(None), np.ndarray, np.generic, TensorImpl, FunctionType, list, tuple, dict)
 
 
 class Observation:
@@ -42,11 +69,15 @@ class Observation:
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
-        self.codes: set[CodeType] = set()
+        self.codes: dict[int, tuple[CodeType, bool]] = {}       # that has run, by id; True: it may read any attribute of its arguments
         self.guarded_codes: set[CodeType] = set()       # of these, the user's
         self.new: set[int] = set()              # ids of objects that the function makes: no guard may name them
-        self.names: set[str] = set()
+        self.names: set[str] = set()             # that code of the user uses
+        self.library_names: set[str] = set()    # that code of Python's library and NumPy's uses, of objects of their classes
+        self.cached_codes: set[CodeType] = set()        # of functions whose results a cache keeps
+        self.is_early = False           # the call has imported a module, or has filled a cache: the next one shows the values
         self.objects: list[Any] = []            # whose attributes may be named; this keeps them alive
+        self.of_library: list[Any] = []         # of these, the ones with a class of Python's library or NumPy's
         self.known: set[int] = set()
         self.impure: str | None = None          # the first thing that a replay would not repeat
         self.roots = [function, *values]
@@ -77,39 +108,67 @@ class Observation:
                     self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")
             if code.co_name == "__init__" and code.co_argcount:
                 self.new.add(id(frame.f_locals[code.co_varnames[0]]))
-            if code not in self.codes:
-                self.codes.add(code)
-                if is_imported(frame):
-                    return
-                if not is_inside(code) and not is_of_python(code) and not makes_named_tuple(frame):
-                    self.meet(code, frame)
-                elif code.co_varnames[:1] == ("self",) and is_of_module(frame.f_locals["self"], frame.f_globals):
-                    self.reach(frame.f_locals["self"])
+            reason = reason_of_report(frame)
+            if reason and frame.f_back is not None:
+                self.end(frame.f_back, reason)
+            if id(code) not in self.codes:
+                self.codes[id(code)] = code, False      # it may be met again meanwhile
+                self.codes[id(code)] = code, self.meet(code, frame)
+            if self.codes[id(code)][1]:
+                for value in arguments_of(code, frame).values():
+                    if id(value) in self.known:
+                        self.reach_attributes(value, all_names_of(value))
         elif event == "c_call" and self.impure is None:
             reason = reason_of_call(argument, frame)
             if reason:
                 self.end(frame, reason)
+        elif event == "return" and frame.f_code in self.cached_codes and (isinstance(argument, TensorImpl) or not is_opaque(argument)):
+            self.is_early = True
 
-    def meet(self, code: CodeType, frame: FrameType) -> None:
-        """Guard the values that new code can name."""
+    def meet(self, code: CodeType, frame: FrameType) -> bool:
+        """Guard the values that new code can name; return True if it is a library's, which may read any attribute of its arguments."""
+        if is_imported(frame):
+            return False
+        if not is_inside(code) and not is_of_python(code) and not makes_named_tuple(frame):
+            self.meet_code_of_user(code, frame)
+        elif code.co_varnames[:1] == ("self",) and is_of_module(frame.f_locals["self"], frame.f_globals):
+            self.reach(frame.f_locals["self"])
+        if not is_of_library(code) or writes_messages(frame):
+            return False
+        names = names_in(code) - self.library_names
+        self.library_names |= names
+        for each in list(self.of_library) if names else ():
+            self.reach_attributes(each, names & all_names_of(each))
+        return bool(names_in(code) & LOOKUPS)
+
+    def meet_code_of_user(self, code: CodeType, frame: FrameType) -> None:
+        """Guard the values that code of the user can name."""
         self.guarded_codes.add(code)
         names = names_in(code) - self.names
         self.names |= names
+        for name in names & SCOPES:
+            self.end(frame, f"uses {name}: name the value, or give it as an argument")
         for each in list(self.objects):
             self.reach_attributes(each, names)
+        for name in imports_of(code, frame):
+            self.is_early |= name not in sys.modules
+            self.reach(sys.modules.get(name))
         module: Any = None
-        for instruction in dis.get_instructions(code):
+        for instruction in instructions_of(code):
             name = instruction.argval
             if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.end(frame, f"assigns the global {name}: return the value instead")
             elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                if name == "globals":
-                    self.end(frame, "uses globals(): name the global, or give it as an argument")
+                if name in NAMESPACES:
+                    self.end(frame, f"uses {name}(): name the value, or give it as an argument")
                 module = self.follow(frame.f_globals, name)
+                if name not in frame.f_globals:
+                    self.guard(GuardSource.KEY, frame.f_builtins, name)
             elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
-                if name == "random" and module is np:
-                    self.end(frame, "uses np.random: give its numbers as an argument")
-                data = vars(module).get(name)
+                data = vars(module).get(name) if is_of_user(module) else getattr(module, name, None)
+                reason = changes_unseen(data)
+                if reason:
+                    self.end(frame, f"uses {module.__name__}.{name}, which {reason}: give its result as an argument")
                 module = self.follow(vars(module), name) if is_of_user(module) or not callable(data) and name in vars(module) else None
             else:
                 module = None
@@ -157,51 +216,68 @@ class Observation:
             self.refuse(f"its code can name more than {MOST_GUARDS} values outside of it: give them as arguments")
             return
         self.seen.add(place)
-        try:
-            guard = Guard(source, holder, name)
-        except (Uncapturable, Uncommon) as error:       # here it would be one of the function
-            self.refuse(str(error))
+        guard = self.add(source, holder, name)
+        if guard is None:
             return
-        self.guards.append(guard)
         value = guard.value_now()
         reason = changes_unseen(value)
         if reason:
             self.refuse(f"its code names {guard!r}, which {reason}: give the result as an argument")
-        if value is not None and (self.names & LOOKUPS or not (source == GuardSource.KEY and isinstance(value, ModuleType))):
-            self.reach(value)
+        self.reach(value)
 
     def reach(self, value: Any) -> None:
         """Guard the places that code can reach from a value."""
         if isinstance(value, (BuiltinMethodType, MethodWrapperType)) and not isinstance(value.__self__, (ModuleType, type, type(None))):
             self.guard(GuardSource.ATTRIBUTE, value, "__self__")
-        if isinstance(value, OPAQUE) or id(value) in self.known:
+        if is_lookup(value) and not self.names & LOOKUPS:
+            self.names.add("getattr")
+            for each in list(self.objects):
+                self.reach_attributes(each, ())
+        if is_opaque(value) or id(value) in self.known:
             return
         self.known.add(id(value))
         self.objects.append(value)
         reason = changes_unseen(value)
         if reason:
             self.refuse(f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument")
-        if isinstance(value, operator.attrgetter):
-            self.names.add("attrgetter")
         for part in parts_of(value):
             self.reach(part)
-        if isinstance(value, (set, frozenset, bytearray)) or type(value).__module__ == "array":      # not imported here
-            self.guard_items(value, GuardSource.ITEM, ())
-            return
+        for result in results_in_cache(value):
+            self.guard(GuardSource.ITEM, (result,), 0)
         if isinstance(value, FunctionType):
             self.reach_function(value)
-            return
-        if isinstance(value, (list, tuple, deque)):
+        elif isinstance(value, (list, tuple, deque)):
             self.guard_items(value, GuardSource.ITEM, range(len(value)))
         elif isinstance(value, dict):
             self.guard_items(value, GuardSource.KEY, [*value])
+        elif isinstance(value, (set, frozenset)) or has_bytes(value):
+            self.guard_items(value, GuardSource.ITEM, ())
+        elif isinstance(value, CellType):
+            self.guard(GuardSource.CELL, value, "a cell")
+        elif isinstance(value, BaseException):
+            self.guard(GuardSource.ATTRIBUTE, value, "args")
+        elif isinstance(value, functools._lru_cache_wrapper) and hasattr(value.__wrapped__, "__code__"):
+            self.cached_codes.add(value.__wrapped__.__code__)
         self.reach_attributes(value, self.names)
+        if is_of_library_class(value):
+            self.of_library.append(value)
+            self.reach_attributes(value, self.library_names & all_names_of(value))
 
     def guard_items(self, container: Any, source: int, names: Iterable[Any]) -> None:
-        """Guard the length and the items of a container."""
-        self.guards.append(Guard(GuardSource.SIZE, container, None))
+        """Guard the length and the items of a container, or its bytes."""
+        self.add(GuardSource.SIZE, container, None)
         for name in names:
             self.guard(source, container, name)
+
+    def add(self, source: int, holder: Any, name: Any) -> Guard | None:
+        """Add a guard, unless its value is one that no guard compares."""
+        try:
+            guard = Guard(source, holder, name)
+        except (Uncapturable, Uncommon) as error:       # here it would be one of the function
+            self.refuse(str(error))
+            return None
+        self.guards.append(guard)
+        return guard
 
     def reach_function(self, function: FunctionType) -> None:
         """Guard the cells and the defaults of a function."""
@@ -214,31 +290,34 @@ class Observation:
             self.guard(GuardSource.ATTRIBUTE, function, "__defaults__")
         if function.__kwdefaults__:
             self.guard(GuardSource.ATTRIBUTE, function, "__kwdefaults__")
-        self.reach_attributes(function, self.names)
 
     def reach_attributes(self, value: Any, names: Iterable[str]) -> None:
         """Guard the attributes of an object that code may name."""
-        if isinstance(value, FunctionType):
-            if not is_inside(value.__code__):
-                self.guard_dict(value)
-                for name in names:
-                    self.guard(GuardSource.KEY, value.__dict__, name)
-            return
         if isinstance(value, ModuleType):
             if self.names & LOOKUPS:        # other values have names in the code, or lead too far
-                names = {*names, *(name for name, item in vars(value).items() if isinstance(item, OF_MODULES) and name[:2] != "__")}
+                names = {*names, *(name for name, item in vars(value).items() if name[:2] != "__"
+                                   and (is_opaque(item) or isinstance(item, (FunctionType, list, tuple, dict))))}
             for name in names if is_of_user(value) else ():
-                self.reach(self.follow(vars(value), name))
+                self.guard(GuardSource.KEY, vars(value), name)
             return
         kind = value if isinstance(value, type) else type(value)
-        if str(kind.__module__).partition(".")[0] in ("cygrad", "numpy", "builtins"):
-            return
         attributes = getattr(value, "__dict__", None)
-        if not isinstance(value, type):
-            self.guard(GuardSource.ATTRIBUTE, value, "__class__")
-            self.guard_dict(value)
-            if isinstance(attributes, dict) and (self.names & LOOKUPS or is_container_of_python(value)):
-                names = {*names, *attributes}
+        if isinstance(value, FunctionType) and is_inside(value.__code__):
+            return
+        if is_of_package(kind):
+            own = () if isinstance(value, type) or attributes is None else {*attributes}
+            names = {name for name in own if name in names or self.names & LOOKUPS and name[0] != "_"}
+        elif is_written_in_c(kind) and (isinstance(value, type) or attributes is None):
+            return
+        elif self.names & LOOKUPS or is_container_of_python(value):
+            names = {*names, *all_names_of(value)}
+        if isinstance(value, type):
+            names = {*names, "__new__"}     # a call of the class runs it
+        else:
+            if not is_written_in_c(kind):
+                self.guard(GuardSource.ATTRIBUTE, value, "__class__")
+            if isinstance(attributes, dict):
+                self.guard_alone(value, "__dict__")
         for name in names:
             owner = owner_of_name(kind, name)
             if isinstance(value, type):
@@ -246,18 +325,20 @@ class Observation:
             elif isinstance(attributes, dict) and (name in attributes or owner is None or not hasattr(vars(owner)[name], "__set__")):
                 self.guard(GuardSource.KEY, attributes, name)
             self.guard_class(kind, owner, name)
-            if owner is not None and type(vars(owner)[name]).__name__ == "member_descriptor":
+            if is_data_of_c(owner_of_name(type(value), name), name):
                 self.guard(GuardSource.ATTRIBUTE, value, name)
 
-    def guard_dict(self, value: Any) -> None:
-        """Guard that an object has the same dict, of which names are guarded."""
-        place = GuardSource.ATTRIBUTE, id(value), "__dict__"
-        if place not in self.seen and isinstance(getattr(value, "__dict__", None), dict):
+    def guard_alone(self, holder: Any, name: str) -> None:
+        """Guard an attribute, but nothing that code can reach from it: a dict of which names are guarded, or the bases of a class."""
+        place = GuardSource.ATTRIBUTE, id(holder), name
+        if place not in self.seen:
             self.seen.add(place)
-            self.guards.append(Guard(GuardSource.ATTRIBUTE, value, "__dict__"))
+            self.add(GuardSource.ATTRIBUTE, holder, name)
 
     def guard_class(self, kind: type, owner: type | None, name: str) -> None:
-        """Guard a name of a class, which it has from `owner`: no class before may have it later."""
+        """Guard a name of a class, which it has from `owner`: no class before may have it later. `super()` reads the classes after it."""
         if owner is not None and owner not in (object, type):
-            for base in kind.__mro__[:kind.__mro__.index(owner) + 1]:
-                self.guard(GuardSource.CLASS_KEY, base, name)
+            self.guard_alone(kind, "__mro__")
+            for number, base in enumerate(kind.__mro__):
+                if number <= kind.__mro__.index(owner) or name in vars(base) and not is_written_in_c(base):
+                    self.guard(GuardSource.CLASS_KEY, base, name)

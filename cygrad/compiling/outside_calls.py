@@ -1,30 +1,57 @@
-"""Calls of functions written in C that no program repeats: of clocks and files, and of random numbers that are not the package's."""
+"""Calls that no program repeats: of clocks, files and the state of Python, and of random numbers that are not the package's."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
-from cygrad.compiling.frames import is_imported, is_inside, is_of_python, is_opened_by_user
+from cygrad.compiling.frames import is_imported, is_inside, is_of_library, is_of_python, runs_for_user, writes_messages
 
 if TYPE_CHECKING:
     from types import FrameType
 
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
-FILES = {"posix", "nt", "io", "_io"}        # which Python's own modules look into, too
+FILES = {"posix", "nt", "io", "_io"}
+# Functions of these that reach no file.
+OF_PATHS = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "text_encoding", "cpu_count"}
+# Modules of Python's that are written in C, and whose functions have results of their arguments alone.
+PURE = {"abc", "array", "binascii", "bisect", "builtins", "cmath", "codecs", "collections", "copy", "csv", "enum", "functools", "hashlib",
+        "heapq", "itertools", "json", "math", "operator", "pickle", "re", "sre", "statistics", "string", "struct", "types", "typing",
+        "unicodedata", "warnings", "weakref", "zlib"}
+# Functions that return a state of Python's or NumPy's, and are written in Python.
+REPORTS = {"currentframe", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall", "get_printoptions", "import_module", "isEnabledFor",
+           "localeconv", "stack"}
 
 
 def reason_of_call(function: Any, frame: FrameType) -> str | None:
-    """Return why a function that a frame calls has another result each time; None: it has not."""
-    if function is open and is_opened_by_user(frame):
+    """Return why a function written in C, which a frame calls, has another result each time; None: it has not."""
+    if function is open and runs_for_user(frame, by_package=True):
         return "opens a file, which may have another content each time: give it as an argument"
-    if is_inside(frame.f_code):
-        return None
     owner = getattr(function, "__self__", None)
-    module = getattr(function, "__module__", None) or type(owner).__module__
+    module, name = getattr(function, "__module__", None) or type(owner).__module__, getattr(function, "__qualname__", str(function))
+    if module in FILES and getattr(function, "__name__", "") not in OF_PATHS and runs_for_user(frame, by_package=False):
+        return of_state(name)
+    if is_inside(frame.f_code) or writes_messages(frame):
+        return None
     draws = module in IMPURE or type(owner).__module__.startswith("numpy.random") or getattr(owner, "__name__", "") in IMPURE
-    if (draws or function is os.urandom or module in FILES and not is_of_python(frame.f_code)) and not is_imported(frame):
-        name = getattr(function, "__qualname__", str(function))
-        return f"calls {name}, which has another result each time: give its result as an argument"
-    return None
+    starts_thread = function.__name__ == "start_new_thread"
+    if (draws or function is os.urandom or starts_thread) and not is_imported(frame):
+        return "starts a thread, in which it is not observed" if starts_thread else of_state(name)
+    root = module.partition(".")[0]
+    reads_state = root in sys.stdlib_module_names and root.lstrip("_") not in PURE or function is input
+    return of_state(name) if reads_state and not (is_of_python(frame.f_code) or is_imported(frame)) else None
+
+
+def reason_of_report(frame: FrameType) -> str | None:
+    """Return why a function of Python's library, whose frame begins, has another result each time; None: it has not."""
+    caller, code = frame.f_back, frame.f_code
+    if caller is None or code.co_name not in REPORTS or not is_of_library(code) or is_imported(frame):
+        return None
+    return None if is_inside(caller.f_code) or is_of_python(caller.f_code) else of_state(code.co_name)
+
+
+def of_state(name: str) -> str:
+    """Return the words about a call of a state that may change."""
+    return f"calls {name}, which has another result each time: give its result as an argument"

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import functools
+import gc
 import io
+import operator
+import struct
 import sys
 import threading
 import weakref
+from _thread import LockType, RLock
+from collections import OrderedDict, deque
 from collections.abc import Collection
 from contextvars import ContextVar
-from types import BuiltinFunctionType, BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    CellType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,25 +39,89 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import is_inside, is_of_user
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-OPAQUE = (str, bytes, int, float, complex, bool, type(None), np.ndarray, np.generic, CodeType, BuiltinFunctionType, BuiltinMethodType,
-          TensorImpl, np.ufunc)
+CONSTANT = {str, bytes, int, float, complex, bool, type(None), np.ndarray}      # but for arrays, which guards compare
+OPAQUE = (CodeType, BuiltinFunctionType, BuiltinMethodType, TensorImpl, np.ufunc)
 QUEUES = {"queue", "_queue", "multiprocessing.queues", "asyncio.queues"}
+# Modules with functions that report settings, or classes that compute by them.
+SETTINGS = ("cygrad._kernels.system", "cygrad.torch_names.settings", "cygrad.autograd.multithreading", "cygrad.config", "decimal")
+IMMUTABLE_TYPE = 1 << 8         # a flag of classes that are written in C
+CYTHON_FUNCTION = "cython_function_or_method"       # of a module of its own for each version of Cython
+NO_DATA = {"__dict__", "__weakref__", "__closure__", "__globals__", "__builtins__"}     # guarded otherwise, or a reason to end
+POINTERS = {"_Pointer", "CFuncPtr"}
+VIEWS: tuple[type, ...] = (MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())),
+                           *map(type, (OrderedDict().keys(), OrderedDict().values(), OrderedDict().items())))
+# Values written in C that never change, that only serve to write or to lock, or whose parts are guarded.
+UNDERSTOOD: tuple[type, ...] = (
+    *VIEWS, list, tuple, dict, set, frozenset, deque, type, ModuleType, FunctionType, MethodType, MethodWrapperType, CellType,
+    BaseException, ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType,
+    SimpleNamespace, staticmethod, classmethod, property, functools.partial, functools._lru_cache_wrapper, operator.attrgetter,
+    operator.itemgetter, operator.methodcaller, slice, type(...), type(NotImplemented), io.IOBase, struct.Struct,
+    LockType, RLock)
+UNDERSTOOD_NAMES = {CYTHON_FUNCTION, "CField", "_tuplegetter"}      # of such classes that no module names
+
+
+def is_opaque(value: Any) -> bool:
+    """Return True for a value that leads to no other value."""
+    return type(value) in CONSTANT or isinstance(value, OPAQUE) or isinstance(value, np.generic) and not isinstance(value, np.void)
+
+
+def is_written_in_c(kind: type) -> bool:
+    """Return True for a class of Python's or of an extension: its state is not in attributes."""
+    return bool(kind.__flags__ & IMMUTABLE_TYPE)
+
+
+def is_of_package(kind: type) -> bool:
+    """Return True for a class of the package."""
+    return str(kind.__module__).partition(".")[0] == "cygrad"
+
+
+def is_pointer(value: Any) -> bool:
+    """Return True for a value of `ctypes` that is a pointer, a function, or has pointers to other objects."""
+    of_ctypes = set() if isinstance(value, type) else {base.__name__ for base in type(value).__mro__ if base.__module__ == "_ctypes"}
+    return bool(of_ctypes & POINTERS) or bool(of_ctypes) and bool(getattr(value, "_objects", None))
+
+
+def has_bytes(value: Any) -> bool:
+    """Return True for a value with memory that others see, such as a `memoryview`, an array of `ctypes`, or a record of NumPy's."""
+    if isinstance(value, np.ndarray) or is_of_package(type(value)):
+        return False
+    try:
+        memoryview(value)
+    except (TypeError, BufferError, ValueError):
+        return False
+    return True
 
 
 def changes_unseen(value: Any) -> str | None:
-    """Say why a value may be another one at each call, where no guard sees that."""
+    """Return why a value may be another one at each call, where no guard sees that."""
+    kind = type(value)
     if draws_numbers(value):
         return "draws NumPy's random numbers"
     if isinstance(value, (ContextVar, threading.local)):
         return "has another value in each thread or context"
-    if type(value).__module__ in QUEUES:
+    if kind.__module__ in QUEUES:
         return "is a queue, whose items change"
-    step = getattr(type(value), "__next__", None)
+    if value is sys.modules:
+        return "has all modules"
+    if str(getattr(value, "__module__", None)).startswith(SETTINGS):
+        return "depends on settings, which may change"
+    if isinstance(value, np.ufunc) and not any(types.strip("O->") for types in value.types):
+        return "calls a function of Python by NumPy, whose values no guard sees"
+    step = getattr(kind, "__next__", None)
     if step is not None and not isinstance(step, FunctionType) and not isinstance(value, io.IOBase):
         return "is an iterator, which has another item each time"
-    return None
+    if is_pointer(value):
+        return "leads to memory that no guard sees"
+    return None if is_understood(value, kind) else f"is a {kind.__name__}, whose state no guard sees"
+
+
+def is_understood(value: Any, kind: type) -> bool:
+    """Return True for a value of a class in Python, and one in C that does not change, or is compared by guards."""
+    return (not is_written_in_c(kind) or is_opaque(value) or isinstance(value, UNDERSTOOD) or kind is object or has_bytes(value)
+            or is_of_package(kind) or str(kind.__module__).partition(".")[0] == "numpy" or kind.__name__ in UNDERSTOOD_NAMES
+            or kind.__hash__ not in (None, object.__hash__))
 
 
 def parts_of(value: Any) -> Iterable[Any]:
@@ -53,33 +138,70 @@ def parts_of(value: Any) -> Iterable[Any]:
         return (value.func,)
     if isinstance(value, weakref.ReferenceType):
         return (value(),)
-    if isinstance(value, (set, frozenset)):
+    if isinstance(value, slice):
+        return value.start, value.stop, value.step
+    if isinstance(value, VIEWS):
+        return gc.get_referents(value)
+    if isinstance(value, (set, frozenset, dict)):       # of a dict, the keys
         return value
     if isinstance(value, FunctionType) and is_inside(value.__code__):       # a transform: its cells keep functions, and do not change
         return [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
     attributes = getattr(value, "__dict__", None)
-    if str(type(value).__module__).startswith("cygrad.") and isinstance(attributes, dict):
+    if is_of_package(type(value)) and isinstance(attributes, dict):
         return [each for each in attributes.values() if callable(each)]
     return (attributes["__wrapped__"],) if isinstance(attributes, dict) and "__wrapped__" in attributes else ()
 
 
+def results_in_cache(value: Any) -> Iterator[Any]:
+    """Yield the results, and the arguments, in a cache of `functools`; nothing for another value."""
+    if isinstance(value, functools._lru_cache_wrapper):
+        for part in gc.get_referents(value):
+            parts = (part,) if type(part) is not dict else () if part is vars(value) else part.values()
+            yield from (each for each in parts if not (isinstance(each, type) or type(each).__name__ == "_lru_list_elem"))
+
+
+def is_lookup(value: Any) -> bool:
+    """Return True for a function that looks attributes up by names which are no part of the code."""
+    return isinstance(value, (operator.attrgetter, operator.methodcaller)) or any(value is each for each in (getattr, vars, dir))
+
+
 def draws_numbers(value: Any) -> bool:
-    """Say whether a value is NumPy's module of random numbers, or something of it."""
+    """Return True if a value is NumPy's module of random numbers, or something in it."""
     module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return str(module).startswith("numpy.random") or str(type(value).__module__).startswith("numpy.random")
 
 
-def is_container_of_python(value: Any) -> bool:
-    """Say whether a value is of a container class that Python's library has written in Python: its attributes are its items."""
-    module = sys.modules.get(type(value).__module__)
-    return isinstance(value, Collection) and module is not None and not is_of_user(module)
-
-
-def is_of_module(value: Any, scope: dict[str, Any]) -> bool:
-    """Say whether a value is a container that a module of Python's library keeps, such as `os.environ`."""
-    return is_container_of_python(value) and any(value is each for each in scope.values())
+# ----- Attributes -----
+def is_data_of_c(owner: type | None, name: str) -> bool:
+    """Return True if a class has data under a name that no dict has, such as a slot or the name of a function."""
+    return owner is not None and name not in NO_DATA and isinstance(vars(owner)[name], (MemberDescriptorType, GetSetDescriptorType))
 
 
 def owner_of_name(kind: type, name: str) -> type | None:
     """Return the class from which a class has a name."""
     return next((base for base in kind.__mro__ if name in vars(base)), None)
+
+
+def all_names_of(value: Any) -> set[str]:
+    """Return the names of the attributes of an object of Python, or of a class: its own, slots, and those that its classes have."""
+    kind = value if isinstance(value, type) else type(value)
+    names = {name for base in kind.__mro__ if not is_written_in_c(base) for name in vars(base) if not name.startswith("__")}
+    return names.union(value.__dict__ if isinstance(getattr(value, "__dict__", None), dict) else ())
+
+
+def is_of_library_class(value: Any) -> bool:
+    """Return True for an object with a class that Python's library, or NumPy, has written in Python: their code reads its attributes."""
+    return any(not (is_written_in_c(base) or is_of_package(base))
+               and (module := sys.modules.get(base.__module__)) is not None and not is_of_user(module)
+               for base in type(value).__mro__)
+
+
+def is_container_of_python(value: Any) -> bool:
+    """Return True if a value is of a container class that Python's library has written in Python: its attributes are its items."""
+    module = sys.modules.get(type(value).__module__)
+    return isinstance(value, Collection) and module is not None and not is_of_user(module)
+
+
+def is_of_module(value: Any, scope: dict[str, Any]) -> bool:
+    """Return True if a value is a container that a module of Python's library has, such as `os.environ`."""
+    return is_container_of_python(value) and any(value is each for each in scope.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
 import sys
@@ -13,14 +12,12 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType
-from cygrad.autograd.function import FunctionCtx
-from cygrad.compiling.frames import is_inside, is_of_user
-from cygrad.compiling.outside_values import OPAQUE
+from cygrad.compiling.frames import arguments_of, instructions_of, is_inside, is_of_user
+from cygrad.compiling.outside_values import CYTHON_FUNCTION, is_opaque
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-CYTHON_FUNCTION = "cython_function_or_method"       # of a module of its own for each version of Cython
 
 
 def changes_of(code: CodeType, frame: FrameType) -> str | None:
@@ -64,27 +61,6 @@ def reason_of_hook(hook: Any) -> str | None:
     return next((f"may change {part!r}" for part in parts if not isinstance(part, functools.partial) and is_changeable(part)), None)
 
 
-def arguments_of(code: CodeType, frame: FrameType) -> dict[str, Any]:
-    """Return the arguments of a call that begins; of keywords, and of the context of a Function, the values."""
-    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
-    values = {name: frame.f_locals.get(name) for name in names}
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        keywords = code.co_varnames[len(names)]
-        values[keywords] = tuple(frame.f_locals[keywords].values())
-    return {name: attributes_of_context(value) if isinstance(value, FunctionCtx) else value for name, value in values.items()}
-
-
-def attributes_of_context(value: Any) -> tuple[Any, ...]:
-    """Return the values that the forward of a user's Function keeps for its backward as attributes."""
-    return tuple(each for name, each in vars(value).items() if not hasattr(FunctionCtx, name))
-
-
-@functools.cache
-def instructions_of(code: CodeType) -> list[dis.Instruction]:
-    """Return the instructions of code."""
-    return [*dis.get_instructions(code)]
-
-
 def is_changeable(value: Any) -> bool:
     """Say whether code that names a value may change it: it is no number, text, tensor, function, class or module, nor a tuple of such."""
     if isinstance(value, (tuple, frozenset)):
@@ -101,7 +77,7 @@ def is_changeable(value: Any) -> bool:
     if str(type(value).__module__).partition(".")[0] == "cygrad" or type(value).__name__ == CYTHON_FUNCTION:
         # A generator has a state, an operator has none.
         return not (isinstance(value, (TensorImpl, DType)) or callable(value) or type(value).__hash__ is not object.__hash__)
-    return not isinstance(value, (*OPAQUE, ModuleType, type))
+    return not (is_opaque(value) or isinstance(value, (ModuleType, type)))
 
 
 def has_changeable_names(value: Any) -> bool:

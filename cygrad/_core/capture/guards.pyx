@@ -29,13 +29,24 @@ cdef object size_of(object container):
         return tuple(container)
     if isinstance(container, (set, frozenset)):
         return frozenset(container)
-    return memoryview(container).tobytes() if PyObject_CheckBuffer(container) else len(container)
+    if not PyObject_CheckBuffer(container):
+        return len(container)
+    view = memoryview(container)
+    check_bytes(view.nbytes)
+    return view.tobytes()
+
+
+cdef object check_bytes(Py_ssize_t count):
+    """Refuse memory with more bytes than are compared at each call."""
+    if count > MOST_BYTES:
+        raise Uncapturable(f"its code names {count} bytes of memory, which may change between calls: make a tensor of it before")
 
 
 cdef object content_of(object values):
     """Return a key of the numbers of an array, which change in place."""
-    if values.nbytes > MOST_BYTES or values.dtype.hasobject:
-        raise Uncapturable(f"its code names an array of {values.nbytes} bytes, which may change between calls: make a tensor of it before")
+    check_bytes(values.nbytes)
+    if values.dtype.hasobject:
+        raise Uncapturable("its code names an array of objects, which may change between calls: make a list of it before")
     return values.dtype.str, values.shape, values.tobytes()
 
 
@@ -100,15 +111,20 @@ cdef class Guard:
         """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
         if self.role == LENGTH:
-            return size_of(self.holder) == self.value
+            try:
+                return size_of(self.holder) == self.value
+            except (Uncapturable, ValueError):      # of more bytes, or released
+                return False
         if self.source == NAMES:
             return not self.holder or (<set>self.name).isdisjoint(self.holder)
         value = self.current(tensors)
         if self.role == IDENTICAL:
             return value is self.value
         if self.role == CONTENT:
-            return (isinstance(value, ndarray) and value.nbytes <= MOST_BYTES and not value.dtype.hasobject
-                    and content_of(value) == self.value)
+            try:
+                return isinstance(value, ndarray) and content_of(value) == self.value
+            except Uncapturable:
+                return False
         if self.role == PLAIN:
             return value is self.value or is_plain_value(value) and plain_kind(value) == plain_kind(self.value)
         if self.role == ABSENT:

@@ -1,0 +1,330 @@
+"""Values outside of a captured function that its code reaches otherwise than by a name: by libraries, caches, views, imports."""
+
+import collections
+import ctypes
+import dataclasses
+import decimal
+import enum
+import functools
+import gc
+import importlib
+import logging
+import mmap
+import operator
+import os
+import sys
+import threading
+import types
+from array import array
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from capturing import X, captured, same
+
+
+class Settings:
+    def __init__(self, rate=2.0):
+        self.rate = rate
+
+
+def of_item(container, read, memory=None, key=0):
+    """Return a function that reads a container, and a function that changes an item of it or of the memory behind it."""
+    memory = container if memory is None else memory
+    return lambda x: x * read(container), lambda value: memory.__setitem__(key, value)
+
+
+def of_attribute(holder, read, name="rate"):
+    """Return a function that reads an object, and a function that changes an attribute of it."""
+    return lambda x: x * read(holder), lambda value: setattr(holder, name, value)
+
+
+def with_attribute(holder, value=2.0):
+    """Return an object with an attribute `rate`, which no class of it declares."""
+    holder.rate = value
+    return holder
+
+
+def slot_of(container):
+    return container[0]
+
+
+MODULE, PACKAGE, INNER = (types.ModuleType(name) for name in ("outside_module", "outside_package", "outside_package.inner"))
+PACKAGE.__path__, PACKAGE.inner, INNER.rate, MODULE.rate = [], INNER, 2.0, 2.0
+for module in (MODULE, PACKAGE, INNER):
+    sys.modules[module.__name__] = module
+LOOK_UP = getattr
+
+
+def imports(x):
+    import outside_module
+    return x * outside_module.rate
+
+
+def imports_a_name(x):
+    from outside_module import rate
+    return x * rate
+
+
+def imports_from_a_package(x):
+    from outside_package import inner
+    return x * inner.rate
+
+
+def imports_a_dotted_name(x):
+    import outside_package.inner
+    return x * outside_package.inner.rate
+
+
+def by_alias(x):
+    module = MODULE
+    return x * module.rate
+
+
+class Slotted:
+    __slots__ = ("rate",)
+
+
+class OfClass:
+    rate = 2.0
+
+    def scaled(self, x):
+        return x * 2.0
+
+
+class Derived(OfClass):
+    rate = 1.0
+
+    def get(self):
+        return super().rate
+
+
+class Above:
+    rate = 5.0
+
+
+class Below(OfClass):
+    pass
+
+
+class Mode(enum.Enum):
+    FAST = 2.0
+
+
+class Pair(collections.namedtuple("Pair", "first second")):
+    pass
+
+
+@dataclasses.dataclass
+class Data:
+    rate: float = 2.0
+
+
+class Structure(ctypes.Structure):
+    _fields_ = (("rate", ctypes.c_double),)
+
+
+@functools.lru_cache
+def cached_list(key):
+    return [2.0]
+
+
+@functools.cache
+def cached_tensor():
+    return cg.full((3,), 2.0, dtype=cg.float64)
+
+
+class WithCache:
+    @functools.lru_cache     # noqa: B019
+    def get(self):
+        return Settings()
+
+
+WITH_CACHE, FUTURE, LOGGER, ERROR = WithCache(), Future(), logging.getLogger("outside"), ValueError(2.0)
+EVENT, LINE = threading.Event(), np.polynomial.Polynomial([2.0])
+FUTURE.set_result(2.0)
+
+
+SETTINGS, MODULES, OF_CLASS, DERIVED = Settings(), {"a": MODULE}, OfClass(), Derived()
+GET_RATE, KEYED, SCALE = functools.partial(getattr, SETTINGS, "rate"), {(SETTINGS, 1): 0}, np.vectorize(lambda one: one * SETTINGS.rate)
+
+
+def documented():
+    "2.0"
+
+
+def annotated(x: 2.0):
+    pass
+
+
+def of_views():
+    """Return functions that read views of dicts, and change the dicts."""
+    for name, view, read in (("values", dict.values, sum), ("items", dict.items, lambda items: [*items][0][1]),
+                             ("mapping proxy", types.MappingProxyType, operator.itemgetter("a"))):
+        table = {"a": 2.0}
+        yield f"{name} of a dict", of_item(view(table), read, table, "a")
+
+
+def of_memory():
+    """Return functions that read memory of others, and change it."""
+    numbers, doubles, cell, structure, mapped = np.array([2.0]), array("d", [2.0]), ctypes.c_double(2.0), Structure(2.0), mmap.mmap(-1, 8)
+    records = np.zeros(1, dtype=[("rate", "f8")])
+    mapped[0] = 2
+    yield "memoryview", of_item(memoryview(doubles), slot_of, doubles)
+    yield "memoryview of an array", of_item(memoryview(numbers), slot_of, numbers)
+    yield "ctypes array", of_item((ctypes.c_double * 2)(2.0), slot_of)
+    yield "ctypes number", of_attribute(cell, operator.attrgetter("value"), "value")
+    yield "ctypes structure", of_attribute(structure, operator.attrgetter("rate"))
+    yield "mmap", ((lambda x: x * mapped[0]), lambda value: mapped.__setitem__(0, int(value)))
+    yield "record", ((lambda x, record=records[0]: x * record["rate"]), lambda value: records["rate"].__setitem__(0, value))
+    yield "masked array", of_item(np.ma.array([2.0, 3.0]), lambda numbers: float(numbers[0]))
+
+
+CHANGES = {
+    **dict(of_views()),
+    **dict(of_memory()),
+    "import": (imports, functools.partial(setattr, MODULE, "rate")),
+    "import of a name": (imports_a_name, functools.partial(setattr, MODULE, "rate")),
+    "import from a package": (imports_from_a_package, functools.partial(setattr, INNER, "rate")),
+    "import of a dotted name": (imports_a_dotted_name, functools.partial(setattr, INNER, "rate")),
+    "module under another name": (by_alias, functools.partial(setattr, MODULE, "rate")),
+    "module in a dict": ((lambda x: x * MODULES["a"].rate), functools.partial(setattr, MODULE, "rate")),
+    "list in a cache": ((lambda x: x * cached_list(1)[0]), lambda value: cached_list(1).__setitem__(0, value)),
+    "tensor in a cache": ((lambda x: x * cached_tensor()), lambda value: cached_tensor().fill_(value)),
+    "object in the cache of a method": ((lambda x: x * WITH_CACHE.get().rate), lambda value: setattr(WITH_CACHE.get(), "rate", value)),
+    "getattr under another name": of_attribute(Settings(), lambda holder: LOOK_UP(holder, "".join(("ra", "te")))),
+    "getattr in a partial": of_attribute(SETTINGS, lambda _: GET_RATE()),
+    "slot by getattr": of_attribute(with_attribute(Slotted()), lambda holder: getattr(holder, "".join(("ra", "te")))),
+    "class by getattr": ((lambda x: x * getattr(OF_CLASS, "".join(("ra", "te")))), functools.partial(setattr, OfClass, "rate")),
+    "method by getattr": ((lambda x: getattr(OF_CLASS, "".join(("sca", "led")))(x)),
+                          lambda value: setattr(OfClass, "scaled", lambda self, x: x * value)),
+    "base by super()": ((lambda x: x * DERIVED.get()), functools.partial(setattr, OfClass, "rate")),
+    "bases of a class": ((lambda x: x * Below.rate), lambda value: setattr(Below, "__bases__", (Above,) if value == 5 else (OfClass,))),
+    "member of an enum": ((lambda x: x * Mode.FAST.value), functools.partial(setattr, Mode.FAST, "_value_")),
+    "fields of a data class": of_attribute(Data(), lambda data: sum(dataclasses.asdict(data).values())),
+    "defaults of a named tuple": ((lambda x: x * Pair(1.0).second), lambda value: setattr(Pair.__new__, "__defaults__", (value,))),
+    "field of a format": of_attribute(Settings(), lambda holder: float("{.rate}".format(holder))),     # noqa: UP032
+    "key of a dict": of_attribute(SETTINGS, lambda _: [*KEYED][0][0].rate),
+    "cell": of_attribute(types.CellType(2.0), operator.attrgetter("cell_contents"), "cell_contents"),
+    "exception": ((lambda x: x * ERROR.args[0]), lambda value: setattr(ERROR, "args", (value,))),
+    "result of a future": ((lambda x: x * FUTURE.result()), functools.partial(setattr, FUTURE, "_result")),
+    "event": ((lambda x: x * (2.0 + EVENT.is_set())), lambda value: EVENT.set() if value == 5 else EVENT.clear()),
+    "polynomial of NumPy's": of_item(LINE, lambda line: float(line(1.0)), LINE.coef),
+    "function of np.vectorize": of_attribute(SETTINGS, lambda _: float(SCALE(1.0))),
+    "level of a logger": of_attribute(LOGGER, operator.attrgetter("level"), "level"),
+    "attribute of a float": of_attribute(with_attribute(type("Number", (float,), {})(1.0)), operator.attrgetter("rate")),
+    "attribute of an array": of_attribute(with_attribute(np.ones(1).view(type("Numbers", (np.ndarray,), {}))), operator.attrgetter("rate")),
+    "attribute of a set": of_attribute(with_attribute(type("Elements", (set,), {})()), operator.attrgetter("rate")),
+    "attribute of a partial": of_attribute(with_attribute(functools.partial(max, 1)), operator.attrgetter("rate")),
+    "attribute of a compiled function": of_attribute(with_attribute(cg.compile(lambda x: x)), operator.attrgetter("rate")),
+    "text of a function": ((lambda x: x * float(documented.__doc__)), lambda value: setattr(documented, "__doc__", str(value))),
+    "annotation": ((lambda x: x * annotated.__annotations__["x"]), lambda value: annotated.__annotations__.update(x=value)),
+    "name of a class": ((lambda x: x * len(Above.__name__)), lambda value: setattr(Above, "__name__", "A" * int(value))),
+    "built-in": ((lambda x: x * outside_rate), functools.partial(setattr, __import__("builtins"), "outside_rate")),     # noqa: F821
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_values_are_guarded_however_code_reaches_them(name):
+    function, change = CHANGES[name]
+    change(2.0)
+    compiled = captured(function)
+    for value in (2.0, 5.0, 2.0, 7.0):
+        change(value)
+        for _ in range(3):
+            same(compiled(X), function(X))
+    assert compiled.cache_info().hits
+
+
+def test_a_cache_without_room_ends_the_capture():
+    @functools.lru_cache(maxsize=0)
+    def rates():
+        return [2.0]
+
+    compiled = cg.compile(lambda x: x * rates()[0])
+    with pytest.warns(RuntimeWarning, match="has imported a module, or added to a cache"):
+        for _ in range(20):
+            same(compiled(X), X * 2)
+    assert compiled.cache_info().eager > 0
+
+
+def test_explain_calls_twice_where_the_first_call_is_too_early():
+    cached_list.cache_clear()
+    assert cg.compile(lambda x: x * cached_list(2)[0]).explain(X).startswith("1 steps: mul")
+
+
+# ----- Ends of captures -----
+def starts_a_thread(x):
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+    return x
+
+
+POINTER, CONTEXT, OBJECTS = ctypes.pointer(ctypes.c_double(2.0)), decimal.Context(), np.array([2.0], dtype=object)
+TWICE, ABSOLUTE, LOCK = np.frompyfunc(lambda number: number * 2, 1, 1), ctypes.CDLL(None).abs, threading.Lock()
+
+ENDS = {
+    "pointer": (lambda x: x * POINTER.contents.value, "leads to memory that no guard sees"),
+    "function of ctypes": (lambda x: x * ABSOLUTE(-2), "leads to memory that no guard sees"),
+    "unknown class in C": (lambda x: x * CONTEXT.prec, "depends on settings"),
+    "decimal": (lambda x: x * float(decimal.Decimal(1) / 3), "depends on settings"),
+    "array of objects": (lambda x: x * OBJECTS[0], "an array of objects"),
+    "function of Python by NumPy": (lambda x: x * TWICE(1.0), "calls a function of Python by NumPy"),
+    "modules": (lambda x: x * sys.modules["outside_module"].rate, "has all modules"),
+    "import_module": (lambda x: x * importlib.import_module("outside_module").rate, "calls import_module"),
+    "__import__": (lambda x: x * __import__("outside_module").rate, r"uses __import__\(\)"),
+    "globals of a function": (lambda x: x * documented.__globals__["SETTINGS"].rate, "uses __globals__"),
+    "frame": (lambda x: x * sys._getframe().f_globals["SETTINGS"].rate, "uses f_globals"),
+    "derived classes": (lambda x: x * len(OfClass.__subclasses__()), "uses __subclasses__"),
+    "references": (lambda x: x * len(gc.get_referents(SETTINGS)), "calls get_referents"),
+    "state of Python": (lambda x: x * sys.getrecursionlimit(), "calls getrecursionlimit"),
+    "state of a lock": (lambda x: x * LOCK.locked(), "calls lock.locked"),
+    "state of NumPy": (lambda x: x * np.get_printoptions()["precision"], "calls get_printoptions"),
+    "state of a logger": (lambda x: x * LOGGER.isEnabledFor(3), "calls isEnabledFor"),
+    "file by os.path": (lambda x: x * os.path.exists(__file__), "calls stat"),
+    "folder": (lambda x: x * len(os.getcwd()), "calls getcwd"),
+    "threads": (lambda x: x * cg.get_num_threads(), "depends on settings"),
+    "setting": (lambda x: x * cg.are_deterministic_algorithms_enabled(), "depends on settings"),
+    "seed": (lambda x: x * cg.initial_seed(), "the seed of a generator was"),
+    "thread": (starts_a_thread, "starts a thread|has another result"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_values_that_no_guard_sees_end_a_capture(name):
+    function, reason = ENDS[name]
+    with pytest.raises(RuntimeError, match=f"cannot be captured: .*({reason})"):
+        captured(function)(X)
+
+
+# ----- Code that is no reason to end a capture -----
+QUIET = logging.getLogger("outside.quiet")
+QUIET.setLevel(logging.ERROR)
+
+
+def logs(x):
+    QUIET.debug("%s", x.shape)
+    return x * 2
+
+
+def joins_paths(x):
+    return x * len(os.path.join("a", os.path.normpath("b/../c")))
+
+
+def makes_named_tuples(x):
+    return x * collections.namedtuple("Pair", "first second")(2.0, 3.0).first
+
+
+def computes_by_the_library(x):
+    return x * functools.reduce(operator.mul, dataclasses.astuple(Data()), 1.0) * np.linalg.norm([3.0, 4.0])
+
+
+@pytest.mark.parametrize("function", [logs, joins_paths, makes_named_tuples, computes_by_the_library])
+def test_functions_of_the_library_are_captured(function):
+    compiled = captured(function)
+    for _ in range(3):
+        same(compiled(X), function(X))
+    assert compiled.cache_info().hits

@@ -72,9 +72,10 @@ class Observation:
         self.codes: dict[int, tuple[CodeType, bool]] = {}       # that has run, by id; True: it may read any attribute of its arguments
         self.guarded_codes: set[CodeType] = set()       # of these, the user's
         self.new: set[int] = set()              # ids of objects that the function makes: no guard may name them
-        self.names: set[str] = set()             # that code of the user uses
+        self.names: set[str] = set()            # that code of the user uses
         self.library_names: set[str] = set()    # that code of Python's library and NumPy's uses, of objects of their classes
         self.cached_codes: set[CodeType] = set()        # of functions whose results a cache keeps
+        self.missing: list[str] = []    # modules that code imports, which are not there before
         self.is_early = False           # the call has imported a module, or has filled a cache: the next one shows the values
         self.objects: list[Any] = []            # whose attributes may be named; this keeps them alive
         self.of_library: list[Any] = []         # of these, the ones with a class of Python's library or NumPy's
@@ -96,6 +97,7 @@ class Observation:
     def __exit__(self, *_: object) -> None:
         if self.is_watching:
             sys.setprofile(None)
+            self.is_early |= any(is_of_user(sys.modules[name]) for name in self.missing if name in sys.modules)
 
     # ----- While the function runs -----
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
@@ -151,8 +153,10 @@ class Observation:
         for each in list(self.objects):
             self.reach_attributes(each, names)
         for name in imports_of(code, frame):
-            self.is_early |= name not in sys.modules
-            self.reach(sys.modules.get(name))
+            if name in sys.modules:
+                self.reach(sys.modules[name])
+            else:
+                self.missing.append(name)
         module: Any = None
         for instruction in instructions_of(code):
             name = instruction.argval

@@ -6,16 +6,16 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cygrad.compiling.frames import is_imported, is_inside, is_of_library, is_of_python, runs_for_user, writes_messages
+from cygrad.compiling.frames import is_imported, is_inside, is_of_library, is_of_python, names_in, runs_for_user, writes_messages
 
 if TYPE_CHECKING:
     from types import FrameType
 
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
-IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket"}
+IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket", "mpi4py.MPI"}
 FILES = {"posix", "nt", "io", "_io"}
-# Functions of these that reach no file.
-OF_PATHS = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "text_encoding", "cpu_count"}
+# Functions of these that reach no file and no other process.
+CONSTANT = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "text_encoding", "cpu_count", "Get_rank", "Get_size"}
 # Modules of Python's that are written in C, and whose functions have results of their arguments alone.
 PURE = {"abc", "array", "binascii", "bisect", "builtins", "cmath", "codecs", "collections", "copy", "csv", "enum", "functools", "hashlib",
         "heapq", "itertools", "json", "math", "operator", "pickle", "re", "sre", "statistics", "string", "struct", "types", "typing",
@@ -31,7 +31,9 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
         return "opens a file, which may have another content each time: give it as an argument"
     owner = getattr(function, "__self__", None)
     module, name = getattr(function, "__module__", None) or type(owner).__module__, getattr(function, "__qualname__", str(function))
-    if module in FILES and getattr(function, "__name__", "") not in OF_PATHS and runs_for_user(frame, by_package=False):
+    if function.__name__ in CONSTANT:
+        return None
+    if module in FILES and runs_for_user(frame, by_package=False):
         return of_state(name)
     if is_inside(frame.f_code) or writes_messages(frame):
         return None
@@ -45,11 +47,12 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
 
 
 def reason_of_report(frame: FrameType) -> str | None:
-    """Return why a function of Python's library, whose frame begins, has another result each time; None: it has not."""
+    """Return why a function of Python's library, which code of the user has called by its name, has another result each time."""
     caller, code = frame.f_back, frame.f_code
     if caller is None or code.co_name not in REPORTS or not is_of_library(code) or is_imported(frame):
         return None
-    return None if is_inside(caller.f_code) or is_of_python(caller.f_code) else of_state(code.co_name)
+    is_of_user = not (is_inside(caller.f_code) or is_of_python(caller.f_code))
+    return of_state(code.co_name) if is_of_user and code.co_name in names_in(caller.f_code) else None     # or a kernel has logged
 
 
 def of_state(name: str) -> str:

@@ -59,6 +59,7 @@ UNDERSTOOD: tuple[type, ...] = (
     SimpleNamespace, staticmethod, classmethod, property, functools.partial, functools._lru_cache_wrapper, operator.attrgetter,
     operator.itemgetter, operator.methodcaller, slice, type(...), type(NotImplemented), io.IOBase, struct.Struct,
     LockType, RLock)
+EXTENSIONS = {"cygrad", "numpy", "mpi4py"}       # their classes hold tensors, arrays and processes
 UNDERSTOOD_NAMES = {CYTHON_FUNCTION, "CField", "_tuplegetter"}      # of such classes that no module names
 
 
@@ -120,7 +121,7 @@ def changes_unseen(value: Any) -> str | None:
 def is_understood(value: Any, kind: type) -> bool:
     """Return True for a value of a class in Python, and one in C that does not change, or is compared by guards."""
     return (not is_written_in_c(kind) or is_opaque(value) or isinstance(value, UNDERSTOOD) or kind is object or has_bytes(value)
-            or is_of_package(kind) or str(kind.__module__).partition(".")[0] == "numpy" or kind.__name__ in UNDERSTOOD_NAMES
+            or kind.__module__.partition(".")[0] in EXTENSIONS or kind.__name__ in UNDERSTOOD_NAMES
             or kind.__hash__ not in (None, object.__hash__))
 
 

@@ -322,7 +322,15 @@ def computes_by_the_library(x):
     return x * functools.reduce(operator.mul, dataclasses.astuple(Data()), 1.0) * np.linalg.norm([3.0, 4.0])
 
 
-@pytest.mark.parametrize("function", [logs, joins_paths, makes_named_tuples, computes_by_the_library])
+def imports_if_there(x):
+    try:
+        import a_module_that_is_not_there
+    except ImportError:
+        return x * 2
+    return x * a_module_that_is_not_there.rate
+
+
+@pytest.mark.parametrize("function", [logs, joins_paths, makes_named_tuples, computes_by_the_library, imports_if_there])
 def test_functions_of_the_library_are_captured(function):
     compiled = captured(function)
     for _ in range(3):

@@ -248,11 +248,14 @@ def test_allocations_that_fail():
 class Garbage:
     """A cycle, at whose collection a function is called."""
 
-    def __init__(self, function):
-        self.function, self.own = function, self
+    def __init__(self, function, is_collected):
+        self.function, self.is_collected, self.own = function, is_collected, self
 
     def __del__(self):
-        self.function()
+        try:
+            self.function()
+        finally:
+            self.is_collected.set()
 
 
 def with_collection(number, function, compute):
@@ -260,14 +263,18 @@ def with_collection(number, function, compute):
     gc.collect()
     gc.disable()
     alive, before = [cg.zeros(()) for _ in range(3000)], gc.get_threshold()     # no dead tensor is left for reuse
-    Garbage(function)
+    is_collected = threading.Event()
+    Garbage(function, is_collected)
     gc.set_threshold(gc.get_count()[0] + number)
     gc.enable()
     try:
-        return compute()
+        result = compute()
     finally:
         gc.set_threshold(*before)
         del alive
+    gc.collect()
+    assert is_collected.wait(60)    # another thread may be the one that collects
+    return result
 
 
 @pytest.mark.cases("number", [0, *range(7)])
@@ -280,7 +287,6 @@ def test_a_collection_within_an_operator_adds_to_the_program(compute, other, num
         expected = array_of(compute((a * 2).sin() * 3)), array_of(other((a * 2).sin() * 3))
     x, results = (a * 2).sin() * 3, []
     y = with_collection(number, lambda: results.append(other(x)), lambda: compute(x))
-    gc.collect()
     assert same([array_of(y), array_of(results[0])], expected)
 
 
@@ -293,7 +299,6 @@ def test_a_collection_while_rows_are_reduced():
     for number in (3, 0, 1, 2, 4, 5):
         x, results = (a * 2).sin() * 3, []
         y = with_collection(number, lambda x=x, results=results: results.append(x.sum()), lambda x=x: x.sum(1))
-        gc.collect()
         assert same([array_of(y), array_of(results[0])], expected)
 
 

@@ -16,6 +16,7 @@ cdef enum:
     FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
     PIECE = 256         # elements of a step between parts that are fetched
     VECTOR = 64
+    NO_BLOCK = 0xff
 
 
 # ----- Passes -----
@@ -364,42 +365,31 @@ cdef void share_blocks(Pass* part) noexcept nogil:
     """Give a block to the values of each slot that is made in one, from the first call to the last that touches it. A map may write over
     an input that nothing else reads. A copy that is only written to memory is its input's block."""
     cdef const Call* call
-    cdef int last[MAX_SLOTS]
-    cdef int free_blocks[MAX_SLOTS]
-    cdef bint has_block[MAX_SLOTS]
-    cdef int j, k, slot, output, free_count = 0
+    cdef int last[MAX_SLOTS]        # calls that touch slots,
+    cdef int until[MAX_SLOTS]       # and blocks
+    cdef int j, k, slot, output, block
     part.block_count = 0
     for k in range(part.program.slot_count):
-        has_block[k] = False
+        part.blocks[k] = NO_BLOCK
     for k in range(part.call_count):
         for j in range(part.calls[k].inputs + 1):
             if part.calls[k].places[j] < MAX_SLOTS:
                 last[part.calls[k].places[j]] = k
     for k in range(part.call_count):
-        call = &part.calls[k]
+        call, block = &part.calls[k], 0
         output = call.places[call.inputs]
         for j in range(call.inputs):
             slot = call.places[j]
-            if slot < MAX_SLOTS and has_block[slot] and last[slot] == k and overwrites(part, call, j):
-                has_block[slot] = False
-                free_blocks[free_count] = part.blocks[slot]
-                free_count += 1
-        if moves_block(call) and last[output] == k and call.places[0] < MAX_SLOTS and has_block[call.places[0]]:
+            if slot < MAX_SLOTS and part.blocks[slot] != NO_BLOCK and last[slot] == k and overwrites(part, call, j):
+                block = part.blocks[slot]
+                until[block] = k - 1
+        if moves_block(call) and last[output] == k and call.places[0] < MAX_SLOTS and part.blocks[call.places[0]] != NO_BLOCK:
             part.blocks[output] = part.blocks[call.places[0]]
-        elif part.in_block[output] and output != part.redirected and not has_block[output]:
-            has_block[output] = True
-            if free_count:
-                free_count -= 1
-                part.blocks[output] = <unsigned char>free_blocks[free_count]
-            else:
-                part.blocks[output] = <unsigned char>part.block_count
-                part.block_count += 1
-        for j in range(call.inputs + 1):
-            slot = call.places[j]
-            if slot < MAX_SLOTS and has_block[slot] and last[slot] == k:
-                has_block[slot] = False
-                free_blocks[free_count] = part.blocks[slot]
-                free_count += 1
+        elif part.in_block[output] and output != part.redirected and part.blocks[output] == NO_BLOCK:
+            while block < part.block_count and until[block] >= k:
+                block += 1
+            part.blocks[output], until[block] = <unsigned char>block, last[output]
+            part.block_count = max(part.block_count, block + 1)
 
 
 cdef inline bint moves_block(const Call* call) noexcept nogil:

@@ -28,7 +28,7 @@ cdef class Pending:
     cdef int count                      # of pending results
     cdef int arrays                     # slots that are whole arrays
     cdef int total_slot                 # the slot of a result that is a reduction of all elements of another one; NONE
-    cdef Storage partials               # memory for its partial results
+    cdef Storage partials               # memory for its partial results, and for numbers
     cdef int reduced_slot               # the slot of a result that was reduced, and will be computed if it is needed again; NONE
     cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array: a reference, but borrowed from a pending result
     cdef bint is_pending[MAX_SLOTS]     # the slot is the memory of a pending result

@@ -9,6 +9,8 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS
 from cygrad._core.memory.upward cimport forget_function, run_function, upward
 from cygrad._core.operands.operands cimport shape_is
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.reduction cimport partial_bytes
+from cygrad._kernels.programs.blocks cimport PLACE
 from cygrad._kernels.programs.planning cimport mark_needed
 from cygrad._kernels.programs.rewriting cimport write_in_place_of_copies
 from cygrad._kernels.programs.running cimport plan_blocks, run_program
@@ -91,10 +93,11 @@ cdef class Pending:
 
     cdef void find_needed(self, int left) noexcept:
         """Copy the program without the steps of dead results, and those that only the result `left` needs, or NONE. At last come the total
-        and the numbers."""
+        and the numbers; dead ones have memory among the partial results."""
         cdef bint needed[MAX_SLOTS]
         cdef bint marked[MAX_STEPS]
         cdef bint single
+        cdef Slot* output
         cdef int k
         copy_program(&self.needed, &self.program)
         memcpy(needed, self.is_pending, sizeof(needed))
@@ -104,7 +107,10 @@ cdef class Pending:
         self.needed.step_count = 0
         for single in range(2):
             for k in range(self.program.step_count):
-                if marked[k] and self.program.slots[output_of(&self.program.steps[k])].reduced == single:
+                output = &self.needed.slots[output_of(&self.program.steps[k])]
+                if marked[k] and output.reduced == single:
+                    if single and output.data is NULL:
+                        output.data = self.partials.data + partial_bytes(self.program.total) + self.needed.step_count * PLACE
                     self.needed.steps[self.needed.step_count] = self.program.steps[k]
                     self.needed.step_count += 1
         memset(self.needed.is_reduced, reduction_of(&self.needed) != NONE, self.program.ndim)

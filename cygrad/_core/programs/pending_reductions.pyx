@@ -9,7 +9,8 @@ from cygrad._core.operands.operands cimport Value
 from cygrad._core.programs.deferred cimport may_be_pending
 from cygrad._core.programs.pending cimport Pending, own_program, run, run_needed
 from cygrad._kernels.drivers.elementwise cimport cg_is_floating_point, cg_itemsize, cg_loops_of
-from cygrad._kernels.programs.blocks cimport bytes_of_reduction
+from cygrad._kernels.drivers.reduction cimport partial_bytes
+from cygrad._kernels.programs.blocks cimport PLACE
 from cygrad._kernels.programs.rewriting cimport is_product
 from cygrad._kernels.programs.running cimport plan_program
 from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Program, Slot, Step, add_array, add_reduction, describe_slot,
@@ -59,7 +60,7 @@ cdef bint reduces(Pending pending, int slot) noexcept:
 
 cdef bint add_total(Pending pending, const cg_reduction* reduction, TensorImpl x, TensorImpl result) except -1:
     """Add the reduction of all elements of a pending result to its program. False where that may not be."""
-    cdef Storage partials = new_storage(bytes_of_reduction(pending.program.total, MAX_STEPS))
+    cdef Storage partials = new_storage(partial_bytes(pending.program.total) + MAX_STEPS * PLACE)
     cdef Value value
     value.tensor = <PyObject*>result
     if (x.storage.program is not <PyObject*>pending or pending is not own_program()

@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, cg_itemsize, cg_loop, cg_stream_end, run_elementwise,
                                                   stream_row)
-from cygrad._kernels.drivers.reduction cimport Producer, partial_bytes, reduce_produced, reduce_rows
+from cygrad._kernels.drivers.reduction cimport Producer, reduce_produced, reduce_rows
 from cygrad._kernels.drivers.traversal cimport (IN_PLACE, PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
                                                 room)
 from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, begin_passes, next_pass, row_memory
@@ -31,9 +31,8 @@ cdef struct Run:
     char* data[MAX_SLOTS + MAX_REPEATED]        # of a block's elements, by slot; then blocks of numbers
     char* targets[MAX_SLOTS]            # where they go from there, or NULL
     int sizes[MAX_SLOTS]
-    int moving[MAX_SLOTS]               # the slots that advance from block to block by elements,
-    int by_row[MAX_SLOTS]               # and by rows
-    int moving_count, by_row_count
+    int moving[MAX_SLOTS]               # the slots that advance from block to block
+    int moving_count
     char* tail_blocks[MAX_REPEATED]
     OperandState states[MAX_LAID]
 
@@ -51,7 +50,7 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
     cdef intptr_t block_bytes = (part.slot_bytes + PADDING - 1) // PADDING * PADDING
     cdef char* blocks
     cdef int k
-    run.part, run.free_block, run.moving_count, run.by_row_count = part, memory, 0, 0
+    run.part, run.free_block, run.moving_count = part, memory, 0
     blocks = take_block(run, part.block_count * block_bytes)
     for k in range(program.slot_count):
         slot = &program.slots[k]
@@ -71,12 +70,8 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
             run.targets[k] = run.data[k]
             run.data[k] = blocks + part.blocks[k] * block_bytes
             continue
-        if slot.reduced:
-            run.by_row[run.by_row_count] = k
-            run.by_row_count += 1
-        else:
-            run.moving[run.moving_count] = k
-            run.moving_count += 1
+        run.moving[run.moving_count] = k
+        run.moving_count += 1
     begin_operands(run, start)
 
 
@@ -221,9 +216,8 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
         for k in range(part.read_count):
             advance(&run.states[k], &part.laid[part.read[k]], n, part.written[k])
         for k in range(run.moving_count):
-            run.data[run.moving[k]] += n * run.sizes[run.moving[k]]
-        for k in range(run.by_row_count):
-            run.data[run.by_row[k]] += rows * run.sizes[run.by_row[k]]
+            slot = run.moving[k]
+            run.data[slot] += (rows if part.program.slots[slot].reduced else n) * run.sizes[slot]
         start += n
 
 
@@ -263,52 +257,32 @@ cdef void run_pass(const Pass* part, char* memory) noexcept nogil:
     run_in_parts(run_pass_part, &run, total, run.chunk, threads)
 
 
-cdef void run_blocks(const Program* program) noexcept nogil:
-    cdef Pass part
-    begin_passes(&part, program, program.step_count, NONE)
-    while next_pass(&part):
-        run_pass(&part, NULL)
-
-
 cdef void make_block(const Producer* producer, intptr_t start, intptr_t stop, char* block) noexcept nogil:
     run_part(<const Pass*>producer, start, stop, block, NULL)
 
 
-cdef void run_on_numbers(const Program* program, int first, char** data) noexcept nogil:
-    """Run the steps from a first one on, which are maps of single numbers. `data`: the memory of each slot."""
-    cdef const Step* step
+cdef void run_on_number(const Program* program, const Step* step) noexcept nogil:
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
-    cdef int j, k
-    for k in range(first, program.step_count):
-        step = &program.steps[k]
-        for j in range(step.inputs + 1):
-            pointers[j], strides[j] = data[step.slots[j]], cg_itemsize[program.slots[step.slots[j]].dtype]
-        step.kernel.loops[step.dtype](pointers, strides, 1, step.params)
+    cdef int j
+    for j in range(step.inputs + 1):
+        pointers[j], strides[j] = program.slots[step.slots[j]].data, cg_itemsize[program.slots[step.slots[j]].dtype]
+    step.kernel.loops[step.dtype](pointers, strides, 1, step.params)
 
 
-cdef intptr_t bytes_of_reduction(intptr_t total, int steps) noexcept nogil:
-    return partial_bytes(total) + steps * PLACE
-
-
-cdef void reduce_blocks(const Program* program, char* memory) noexcept nogil:
-    cdef int number = reduction_of(program)
-    cdef const Step* step = &program.steps[number]
-    cdef int slot = step.slots[0], k
-    cdef char* data[MAX_SLOTS]
+cdef void run_blocks(const Program* program, char* memory) noexcept nogil:
+    cdef int number = reduction_of(program), end = program.step_count if number == NONE else number, k
+    cdef const Step* reduction = &program.steps[end]
     cdef Pass part
-    for k in range(program.slot_count):
-        data[k] = program.slots[k].data
-    for k in range(number, program.step_count):
-        if data[output_of(&program.steps[k])] is NULL:
-            data[output_of(&program.steps[k])] = memory + partial_bytes(program.total) + (k - number) * PLACE
-    begin_passes(&part, program, number, slot)
-    part.producer.make, part.producer.total, part.producer.dtype = make_block, program.total, program.slots[slot].dtype
-    part.producer.cost, part.producer.partials = program.cost, memory
-    part.producer.streams = part.stream or program.slots[slot].data is not NULL
+    begin_passes(&part, program, end)
+    if number != NONE:
+        part.producer.make, part.producer.total, part.producer.dtype = make_block, program.total, program.slots[part.redirected].dtype
+        part.producer.cost, part.producer.partials = program.cost, memory
+        part.producer.streams = part.stream or program.slots[part.redirected].data is not NULL
     while next_pass(&part):
-        if last_writer(program, slot, part.first, part.last) == NONE:
+        if last_writer(program, part.redirected, part.first, part.last) == NONE:
             run_pass(&part, NULL)
         else:
-            reduce_produced(step.reduction, &part.producer, data[output_of(step)])
-    run_on_numbers(program, number + 1, data)
+            reduce_produced(reduction.reduction, &part.producer, program.slots[output_of(reduction)].data)
+    for k in range(end + 1, program.step_count):
+        run_on_number(program, &program.steps[k])

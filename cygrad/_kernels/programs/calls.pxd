@@ -50,7 +50,7 @@ cdef struct Pass:
     int itemsize, first, last, end      # of the widest element; steps of this pass, and of all
     int threads
     bint stream                         # outputs are so large that no cache will hold them until they are read
-    int redirected                      # an output that is written to another block; NONE
+    int redirected                      # the output that is reduced, which is written to another block; NONE
     bint by_rows
     intptr_t row
     intptr_t length, slot_bytes         # elements of a block; bytes of a slot's, and of the memory after it, which loops may write
@@ -73,8 +73,8 @@ cdef struct Pass:
     Fetched fetched[MAX_SLOTS]          # arrays of which parts of the next rows are fetched
     int call_count, block_count, repeated_count, tail_count, read_count, fetched_count
 
-# Begin passes over the steps before `end`.
-cdef void begin_passes(Pass* part, const Program* program, int end, int redirected) noexcept nogil
+# Begin passes over the steps before `end`: all, or those before a reduction.
+cdef void begin_passes(Pass* part, const Program* program, int end) noexcept nogil
 # Take the next steps; False: there are none.
 cdef bint next_pass(Pass* part) noexcept nogil
 # One pass, block by block of some dense rows; False: the program has no such rows, or a step has no loop for them.

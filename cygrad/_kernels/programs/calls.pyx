@@ -20,10 +20,11 @@ cdef enum:
 
 
 # ----- Passes -----
-cdef void begin_passes(Pass* part, const Program* program, int end, int redirected) noexcept nogil:
+cdef void begin_passes(Pass* part, const Program* program, int end) noexcept nogil:
     cdef const Step* step
     cdef int j, k
-    part.program, part.first, part.last, part.end, part.redirected, part.itemsize = program, 0, 0, end, redirected, 1
+    part.program, part.first, part.last, part.end, part.itemsize = program, 0, 0, end, 1
+    part.redirected = NONE if end == program.step_count else program.steps[end].slots[0]
     part.by_rows, part.row = False, 1
     for k in range(end):
         step = &program.steps[k]
@@ -105,7 +106,7 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
     cdef int k
     if not find_rows(program, &row, &count) or not 0 < row <= BLOCK:
         return False
-    begin_passes(part, program, program.step_count, NONE)
+    begin_passes(part, program, program.step_count)
     part.by_rows, part.row, part.last = True, row, part.end
     if not choose_calls(part) or row < LONG_ROW and count > FEW_ROWS and not takes_rows_together(part):
         return False

@@ -7,7 +7,6 @@ from libc.stdint cimport intptr_t
 from cygrad._kernels.programs.steps cimport Program
 
 # False: the program has steps that a pass has not.
-cdef bint cut_passes(const Program* program) noexcept nogil
-cdef intptr_t bytes_of_passes(const Program* program) noexcept nogil
-# `memory`: of `bytes_of_passes`. False: out of memory.
+cdef bint cut_passes(const Program* program, intptr_t* memory_bytes) noexcept nogil
+# `memory`: of `memory_bytes`. False: out of memory.
 cdef bint run_passes(const Program* program, char* memory) noexcept nogil

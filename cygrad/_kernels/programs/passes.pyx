@@ -3,9 +3,9 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, Operand, cg_itemsize
-from cygrad._kernels.drivers.reduction cimport run_reduction
-from cygrad._kernels.programs.blocks cimport PLACE, bytes_of_reduction, reduce_blocks
+from cygrad._kernels.drivers.elementwise cimport Operand, cg_itemsize
+from cygrad._kernels.drivers.reduction cimport partial_bytes, run_reduction
+from cygrad._kernels.programs.blocks cimport PLACE, run_blocks, run_on_number
 from cygrad._kernels.programs.planning cimport find_rows, mark_needed
 from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, converts, last_writer,
                                              output_of)
@@ -15,7 +15,7 @@ cdef inline bint is_single(const Slot* slot) noexcept nogil:
     return slot.reduced or slot.number
 
 
-cdef bint cut_passes(const Program* program) noexcept nogil:
+cdef bint cut_passes(const Program* program, intptr_t* memory_bytes) noexcept nogil:
     cdef intptr_t row, count
     cdef const Step* step
     cdef const Slot* output
@@ -42,6 +42,7 @@ cdef bint cut_passes(const Program* program) noexcept nogil:
             if maps[j] and seen[j] and program.steps[j].kernel.blocked[program.steps[j].dtype]:
                 return False
             seen[j] = seen[j] or maps[j]
+    memory_bytes[0] = program.slot_count * PLACE + partial_bytes(row)
     return True
 
 
@@ -93,7 +94,7 @@ cdef bint reduce_row(const Program* program, int reduction_step, char* partials,
             row.steps[row.step_count] = program.steps[k]
             row.step_count += 1
     if row.step_count > 1:
-        reduce_blocks(row, partials)
+        run_blocks(row, partials)
         return True
     x.data, x.dtype, x.loop_dtype, x.padded = source.data, source.dtype, source.dtype, source.padded
     x.strides[0] = 0 if source.number else cg_itemsize[source.dtype]
@@ -101,19 +102,11 @@ cdef bint reduce_row(const Program* program, int reduction_step, char* partials,
                          row.slots[output_of(step)].dtype) == 0
 
 
-cdef intptr_t bytes_of_passes(const Program* program) noexcept nogil:
-    cdef intptr_t row, count
-    find_rows(program, &row, &count)
-    return program.slot_count * PLACE + bytes_of_reduction(row, 1)
-
-
 cdef bint run_passes(const Program* program, char* memory) noexcept nogil:
     cdef Program row
-    cdef char* pointers[MAX_OPERANDS]
-    cdef intptr_t strides[MAX_OPERANDS]
     cdef const Step* step
     cdef intptr_t length, count, i
-    cdef int k, j, slot, itemsize
+    cdef int k, slot, itemsize
     find_rows(program, &length, &count)
     for i in range(count):
         begin_row(program, length, i, memory, &row)
@@ -123,9 +116,7 @@ cdef bint run_passes(const Program* program, char* memory) noexcept nogil:
                 if not reduce_row(program, k, memory + program.slot_count * PLACE, &row):
                     return False
             elif program.slots[output_of(step)].reduced:
-                for j in range(step.inputs + 1):
-                    pointers[j], strides[j] = row.slots[step.slots[j]].data, cg_itemsize[row.slots[step.slots[j]].dtype]
-                step.kernel.loops[step.dtype](pointers, strides, 1, step.params)
+                run_on_number(&row, step)
         for k in range(program.step_count):
             slot = output_of(&program.steps[k])
             itemsize = cg_itemsize[program.slots[slot].dtype]

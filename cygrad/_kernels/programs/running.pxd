@@ -6,8 +6,7 @@ from cygrad._kernels.programs.steps cimport Program
 from cygrad._kernels.programs.tiles cimport Tiles
 
 cdef enum Way:
-    BLOCKS          # of maps alone, over any geometries
-    REDUCED_BLOCKS  # the last step, but maps of single numbers, reduces all elements of a dense array; no other reduces
+    BLOCKS          # of maps, over any geometries; the last step, but maps of single numbers, may reduce all elements of a dense array
     ROWS            # blocks of some rows
     TILES           # of any dims, where each step is a call of a driver
     PASSES          # over rows that are longer than tiles

@@ -1,23 +1,22 @@
 # cython: cdivision=True
 """Running (see running.pxd for the contract)."""
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._kernels.programs.blocks cimport bytes_of_reduction, reduce_blocks, run_blocks, run_pass
+from cygrad._kernels.drivers.reduction cimport partial_bytes
+from cygrad._kernels.programs.blocks cimport run_blocks, run_pass
 from cygrad._kernels.programs.calls cimport cut_rows, row_memory
 from cygrad._kernels.programs.checking cimport Check, begin_check, compare, end_check
-from cygrad._kernels.programs.passes cimport bytes_of_passes, cut_passes, run_passes
+from cygrad._kernels.programs.passes cimport cut_passes, run_passes
 from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of, reduction_of
 from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
 
 
 cdef void plan_blocks(Plan* plan, const Program* program) noexcept nogil:
-    cdef int reduction = reduction_of(program)
-    plan.program, plan.way, plan.memory_bytes = program, BLOCKS, 0
-    if reduction != NONE:
-        plan.way, plan.memory_bytes = REDUCED_BLOCKS, bytes_of_reduction(program.total, program.step_count - reduction)
+    plan.program, plan.way = program, BLOCKS
+    plan.memory_bytes = 0 if reduction_of(program) == NONE else partial_bytes(program.total)
 
 
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:
-    plan.program, plan.memory_bytes = program, 0
+    plan.program = program
     if are_maps(program, program.step_count, NONE):
         plan_blocks(plan, program)
     elif cut_rows(&plan.rows, program):
@@ -26,8 +25,8 @@ cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:
         plan_blocks(plan, program)
     elif cut_tiles(&plan.tiles, program):
         plan.way, plan.memory_bytes = TILES, plan.tiles.threads * program.slot_count * plan.tiles.slot_bytes
-    elif cut_passes(program):
-        plan.way, plan.memory_bytes = PASSES, bytes_of_passes(program)
+    elif cut_passes(program, &plan.memory_bytes):
+        plan.way = PASSES
     else:
         return False
     return True
@@ -61,9 +60,7 @@ cdef int run_program(const Plan* plan, char* memory) noexcept nogil:
     cdef bint is_checked = settings.mode == settings.CHECKED and begin_check(&check, plan.program)
     cdef int failed = 0
     if plan.way == BLOCKS:
-        run_blocks(plan.program)
-    elif plan.way == REDUCED_BLOCKS:
-        reduce_blocks(plan.program, memory)
+        run_blocks(plan.program, memory)
     elif plan.way == ROWS:
         run_pass(&plan.rows, memory)
     elif not (run_passes(plan.program, memory) if plan.way == PASSES else run_tiles(&plan.tiles, memory)):

@@ -16,7 +16,7 @@ from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS,
                                                   elementwise_kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
-from cygrad._kernels.programs.steps cimport DENSE, MAX_BLOCKS, MAX_SLOTS, Program, Slot, Step, begin_program, is_laid
+from cygrad._kernels.programs.steps cimport DENSE, MAX_BLOCKS, MAX_SLOTS, Program, Slot, Step, begin_program
 
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE
@@ -119,8 +119,6 @@ cdef class Steps:
             slot.data, slot.padded = new_address(tensor), tensor.storage.padded
             Py_INCREF(tensor)
             PyTuple_SET_ITEM(results, d, tensor)
-        for k in range(self.slot_count):
-            program.laid_count += is_laid(&program.slots[k])
         if not plan_program(&plan, &program):
             return None
         if plan.memory_bytes > STACK_BYTES:

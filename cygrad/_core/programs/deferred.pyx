@@ -9,7 +9,7 @@ from cygrad._core.memory.storage cimport Storage
 from cygrad._core.operands.operands cimport broadcast, copy_into, describe_number, describe_operand, empty_for
 from cygrad._core.programs.pending cimport MAX_ARRAYS, Pending, own_program, run_or_wait
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize
-from cygrad._kernels.programs.steps cimport NONE, add_array, add_block, add_copy, add_map, add_operands, add_output, dtype_of
+from cygrad._kernels.programs.steps cimport NONE, add_array, add_block, add_copy, add_map, add_operand, add_operands, dtype_of
 
 
 cdef bint may_be_pending(int count, const Value* values) noexcept:
@@ -177,7 +177,7 @@ cdef bint defer_into(TensorImpl target, TensorImpl source, bint apart) noexcept:
             or target.storage.marks and not (apart and target.storage.program is <PyObject*>pending)):
         return False
     describe_operand(&operand, target, target.dtype_nr, target.ndim)
-    slot = add_output(&pending.program, &operand)
+    slot = add_operand(&pending.program, &operand)
     if slot == NONE:
         return False
     add_copy(&pending.program, pending.slot_of(source), slot)

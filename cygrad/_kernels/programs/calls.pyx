@@ -41,7 +41,7 @@ cdef int lay_arrays(Pass* part) noexcept nogil:
     cdef intptr_t stride = 1
     cdef int d, k
     part.laid_count, part.ndim, part.shape[0] = 0, 1, program.total
-    for k in range(program.slot_count if program.laid_count else 0):
+    for k in range(program.slot_count):
         slot = &program.slots[k]
         if is_laid(slot):
             describe_slot(program, slot, &part.laid[part.laid_count])

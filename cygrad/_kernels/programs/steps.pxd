@@ -17,7 +17,6 @@ cdef enum:
     MAX_STEPS = 64
     MAX_SLOTS = 160
     MAX_BLOCKS = 40         # values that live at one time; a maker of more steps sees to it that no more do
-    MAX_GEOMETRIES = 6
     MAX_LAID = 6            # arrays that are read or written by a traversal
     MAX_REPEATED = 12       # numbers, and arrays of which loops may not read the memory after the end: each may take a block
     PARTS = 8               # the bit of the first operand that is real beside complex numbers
@@ -51,17 +50,16 @@ cdef struct Step:
 cdef struct Program:
     int ndim, cost, slot_count, step_count, geometry_count
     int most_steps                  # MAX_BLOCKS, or more where few values live at one time
-    int laid_count, repeated_count  # of slots that count for MAX_LAID and MAX_REPEATED
     intptr_t total                  # elements of an array
     intptr_t shape[MAX_DIMS]
     char is_reduced[MAX_DIMS]
-    Geometry geometries[MAX_GEOMETRIES]
+    Geometry geometries[MAX_LAID + 1]   # the last one until a slot has it
     Slot slots[MAX_SLOTS]
     Step steps[MAX_STEPS]
 
 # How far a program is filled.
 cdef struct Extent:
-    int slots, steps, geometries, laid, repeated
+    int slots, steps, geometries
 
 # An empty program over some dims.
 cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexcept nogil
@@ -73,12 +71,11 @@ cdef void cut_back(Program* program, const Extent* extent) noexcept nogil
 cdef void copy_program(Program* target, const Program* source) noexcept nogil
 # The slot of a dense, padded array of the dtype of loops; NULL: of an output that has no memory yet.
 cdef int add_array(Program* program, char* data, int dtype) noexcept nogil
-# The slot of an array with any byte strides over the dims of the program, which loops read in a dtype, and numbers are repeated; or NONE.
+# The slot of an array with any byte strides over the dims of the program, which loops read in a dtype, or write; numbers are repeated.
+# NONE: there is no room.
 cdef int add_operand(Program* program, const Operand* operand) noexcept nogil
 # The slots of all operands of a step. False, and nothing is added, where there is no room for them, the step and a copy of its result.
 cdef bint add_operands(Program* program, int count, const Operand* operands, int* slots) noexcept nogil
-# The slot of an array with any byte strides, of different elements, that a step will write, and none does so far; or NONE.
-cdef int add_output(Program* program, const Operand* operand) noexcept nogil
 # Reduce the marked dims from now on: operands that are repeated along these, and row-major else, have one number for each row.
 cdef void reduce_operands(Program* program) noexcept nogil
 # The slot of the same values in another dtype, by a step more where a step has computed them; or NONE.
@@ -114,6 +111,10 @@ cdef inline int output_of(const Step* step) noexcept nogil:
 cdef inline int dtype_of(int k, int masks, int dtype) noexcept nogil:
     return CG_BOOL if masks >> k & 1 else cg_real[dtype] if masks >> (k + PARTS) & 1 else dtype
 
+# Of another geometry or dtype than loops of blocks take.
+cdef inline bint lies_apart(const Slot* slot) noexcept nogil:
+    return not slot.number and (slot.geometry != DENSE or slot.dtype != slot.loop_dtype)
+
 # Loops of blocks do not take an operand as it lies: a traversal has the pieces.
 cdef inline bint is_laid(const Slot* slot) noexcept nogil:
-    return slot.data is not NULL and not slot.number and (slot.geometry != DENSE or slot.dtype != slot.loop_dtype)
+    return slot.data is not NULL and lies_apart(slot)

@@ -9,7 +9,7 @@ from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
 
 cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexcept nogil:
     cdef int d
-    program.slot_count = program.step_count = program.geometry_count = program.laid_count = program.repeated_count = program.cost = 0
+    program.slot_count = program.step_count = program.geometry_count = program.cost = 0
     program.ndim, program.total, program.most_steps = ndim, 1, MAX_BLOCKS
     for d in range(ndim):
         program.shape[d], program.is_reduced[d] = shape[d], False
@@ -23,13 +23,11 @@ cdef bint has_room(const Program* program, int steps) noexcept nogil:
 cdef Extent extent_of(const Program* program) noexcept nogil:
     cdef Extent extent
     extent.slots, extent.steps, extent.geometries = program.slot_count, program.step_count, program.geometry_count
-    extent.laid, extent.repeated = program.laid_count, program.repeated_count
     return extent
 
 
 cdef void cut_back(Program* program, const Extent* extent) noexcept nogil:
     program.slot_count, program.step_count, program.geometry_count = extent.slots, extent.steps, extent.geometries
-    program.laid_count, program.repeated_count = extent.laid, extent.repeated
 
 
 cdef void copy_program(Program* target, const Program* source) noexcept nogil:
@@ -72,20 +70,37 @@ cdef int last_writer(const Program* program, int slot, int first, int last) noex
 
 
 # ----- Slots -----
+cdef inline bint is_repeated(const Slot* slot) noexcept nogil:
+    return slot.number or not slot.padded
+
+
+cdef int number_of_geometry(Program* program, const intptr_t* strides) noexcept nogil:
+    """Return the number of a geometry; of a new one, the next."""
+    cdef Geometry* added = &program.geometries[program.geometry_count]
+    cdef int d, k
+    for d in range(program.ndim):       # the stride of a single element is not used: 0, so that geometries are the same
+        added.strides[d] = 0 if program.shape[d] == 1 else strides[d]
+    for k in range(program.geometry_count):
+        if not memcmp(&program.geometries[k], added, program.ndim * sizeof(intptr_t)):
+            return k
+    return program.geometry_count
+
+
 cdef int add_slot(Program* program, const Slot* added) noexcept nogil:
     """Return the slot that is like another one, which is added if there is none; NONE where there is no room."""
     cdef const Slot* slot
-    cdef int k
+    cdef int k, apart = lies_apart(added), repeated = is_repeated(added)
     for k in range(program.slot_count if added.data is not NULL else 0):
         slot = &program.slots[k]
         if (slot.data == added.data and slot.number == added.number and slot.dtype == added.dtype
                 and slot.loop_dtype == added.loop_dtype and slot.geometry == added.geometry):
             return k
-    if program.slot_count == MAX_SLOTS or program.laid_count + is_laid(added) > MAX_LAID:
+        apart += lies_apart(slot)
+        repeated += is_repeated(slot)
+    if program.slot_count == MAX_SLOTS or apart > MAX_LAID or repeated > MAX_REPEATED:
         return NONE
     program.slots[program.slot_count] = added[0]
-    program.laid_count += is_laid(added)
-    program.repeated_count += added.number or not added.padded
+    program.geometry_count = max(program.geometry_count, added.geometry + 1)
     program.slot_count += 1
     return program.slot_count - 1
 
@@ -99,13 +114,9 @@ cdef int add_array(Program* program, char* data, int dtype) noexcept nogil:
 
 cdef int add_operand(Program* program, const Operand* operand) noexcept nogil:
     cdef Slot slot
-    cdef Geometry geometry
-    cdef int d, k
-    cdef bint is_number = repeats_number(operand.strides, program.ndim, program.shape)
+    cdef int k
     cdef bint is_dense = lies_row_major(operand.strides, cg_itemsize[operand.dtype], program.ndim, program.shape)
-    for d in range(program.ndim):
-        # The stride of a single element is not used: 0, so that geometries are the same.
-        geometry.strides[d] = 0 if program.shape[d] == 1 else operand.strides[d]
+    cdef bint is_number = not is_dense and repeats_number(operand.strides, program.ndim, program.shape)
     for k in range(program.slot_count if is_dense or is_number else 0):     # a step may write it: then it is read after that
         if (program.slots[k].data == operand.data and (is_dense or program.slots[k].reduced)
                 and last_writer(program, k, 0, program.step_count) != NONE):
@@ -113,11 +124,8 @@ cdef int add_operand(Program* program, const Operand* operand) noexcept nogil:
     slot.data, slot.dtype, slot.loop_dtype, slot.geometry = operand.data, operand.dtype, operand.loop_dtype, DENSE
     slot.number, slot.reduced, slot.padded = is_number, False, operand.padded
     if not is_number and not is_dense:
-        slot.geometry = add_geometry(program, &geometry)
-        if slot.geometry == NONE:
-            return NONE
-    k = add_slot(program, &slot)
-    return NONE if program.repeated_count > MAX_REPEATED and (is_number or not operand.padded) else k
+        slot.geometry = number_of_geometry(program, operand.strides)
+    return add_slot(program, &slot)
 
 
 cdef bint add_operands(Program* program, int count, const Operand* operands, int* slots) noexcept nogil:
@@ -133,30 +141,12 @@ cdef bint add_operands(Program* program, int count, const Operand* operands, int
     return True
 
 
-cdef int add_output(Program* program, const Operand* operand) noexcept nogil:
-    if lies_row_major(operand.strides, cg_itemsize[operand.dtype], program.ndim, program.shape):
-        return add_array(program, operand.data, operand.dtype)
-    return add_operand(program, operand)
-
-
-cdef int add_geometry(Program* program, const Geometry* geometry) noexcept nogil:
-    cdef int k
-    for k in range(program.geometry_count):
-        if not memcmp(&program.geometries[k], geometry, program.ndim * sizeof(intptr_t)):
-            return k
-    if program.geometry_count == MAX_GEOMETRIES:
-        return NONE
-    memcpy(&program.geometries[program.geometry_count], geometry, program.ndim * sizeof(intptr_t))
-    program.geometry_count += 1
-    return program.geometry_count - 1
-
-
 cdef void reduce_operands(Program* program) noexcept nogil:
     cdef Slot reduced
     cdef Slot* slot
     cdef intptr_t strides[MAX_DIMS]
     cdef int d, k
-    for k in range(program.slot_count if program.laid_count else 0):
+    for k in range(program.slot_count):
         slot = &program.slots[k]
         if slot.geometry == DENSE or slot.dtype != slot.loop_dtype:
             continue
@@ -168,7 +158,6 @@ cdef void reduce_operands(Program* program) noexcept nogil:
                 break
         else:
             slot[0] = reduced
-            program.laid_count -= 1
 
 
 cdef int read_as(Program* program, int slot, int dtype) noexcept nogil:

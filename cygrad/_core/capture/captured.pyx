@@ -347,7 +347,7 @@ cdef class Captured:
         self.shared = set()
         for k in range(self.notes.count):
             note = &self.notes.notes[k]
-            if note.again is not NULL:
+            if note.traits.again is not NULL:
                 self.shared.update(self.slots_of(k))
         return 0
 
@@ -432,9 +432,9 @@ cdef class Captured:
             return 0
         if note.run is run_move and move_bytes(note.arguments) == sizeof(double) and self.link_places(note, step, MOVE, bases):
             return 0
-        self.link_kernel(step, note.run, note.arguments, 0 if note.steady else note.argument_bytes,
+        self.link_kernel(step, note.run, note.arguments, 0 if note.traits.steady else note.argument_bytes,
                          note.outcome if note.kind == DECISION else NO_OUTCOME, kernels)
-        if not self.link_places(note, step, KERNEL if note.steady else APART, bases):
+        if not self.link_places(note, step, KERNEL if note.traits.steady else APART, bases):
             self.link_addresses(step, [(note.places[j].slot, note.places[j].offset) for j in range(note.count)], bases)
         return 0
 
@@ -490,7 +490,7 @@ cdef class Captured:
         part.interruptible = part.end
         for k in range(part.first, part.end):
             note = &self.notes.notes[k]
-            if written and (not note.safe or note.kind != LAUNCH):
+            if written and (not note.traits.safe or note.kind != LAUNCH):
                 part.restores = True
             if note.kind == CALL:
                 places = [(place[0], place[2]) for place in (<Call>self.calls[note.outcome]).places]

@@ -87,7 +87,7 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
         conflicts = False
         for j in range(count if note.kind == LAUNCH else 0):
             conflicts = conflicts or conflict(&note, &waiting[j])
-        if note.kind == LAUNCH and note.again is NULL and count < MOST_PASSED and (conflicts or touches_any(&note, reduced)):
+        if note.kind == LAUNCH and note.traits.again is NULL and count < MOST_PASSED and (conflicts or touches_any(&note, reduced)):
             waiting[count] = note
             count += 1
             continue
@@ -97,7 +97,7 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
             place, count = place + count, 0
         notes.notes[place] = note
         place += 1
-        if note.again is not NULL and not note.makes:
+        if note.traits.again is not NULL and not note.traits.makes:
             reduced.add(note.places[note.count - 1].slot)
     for j in range(count):
         notes.notes[place + j] = waiting[j]
@@ -127,7 +127,7 @@ cdef bint agree(const Program* program, const Note* note, const Note* other) noe
 
 cdef bint may_join(Notes notes, const Note* note, set untouched) noexcept:
     cdef int j
-    if note.fuse is NULL:
+    if note.traits.fuse is NULL:
         return False
     for j in range(note.count):
         if note.places[j].slot in untouched or notes.slots[note.places[j].slot].nbytes >> SLOT_SHIFT or note.places[j].slot >= MOST_SLOTS:
@@ -149,7 +149,7 @@ cdef bint join_step(Notes notes, Program* program, list members, list passed, Py
             return False
     for j in range(note.count):
         places[j] = place_at(&note.places[j])
-    if not note.fuse(program, note.arguments, places):
+    if not note.traits.fuse(program, note.arguments, places):
         return False
     for k in members + [number]:
         if not agree(program, note, &notes.notes[k]):
@@ -194,7 +194,7 @@ cdef bint suits_next(Notes notes, list members, Py_ssize_t end, list uses) excep
             return False
         for j in range(other.count):
             if other.places[j].slot == output.slot:
-                return other.fuse is not NULL and other.places[j].end - other.places[j].first == output.end - output.first
+                return other.traits.fuse is not NULL and other.places[j].end - other.places[j].first == output.end - output.first
     return False
 
 

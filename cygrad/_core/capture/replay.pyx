@@ -9,7 +9,6 @@ from libc.string cimport memcpy
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
 from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, filled, has_strides_of, suits, tensor_in
-from cygrad._core.graph.launches cimport again_function
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.notes cimport CALL, Note, tensors_among, tensors_of_node
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset
@@ -200,7 +199,7 @@ cdef class Replay(Captured):
         cdef Note* note = &self.notes.notes[k]
         if note.kind == CALL:
             self.run_call(self.calls[note.outcome], storages, pointers)
-        elif note.again is not NULL and settings.fuses and not (profiling_threads and is_profiling()):
+        elif note.traits.again is not NULL and settings.fuses and not (profiling_threads and is_profiling()):
             self.run_again(k, dying, storages, pointers)
         else:
             self.run_touching(part, k, storages, pointers, scratch)
@@ -239,7 +238,7 @@ cdef class Replay(Captured):
         cdef int j, base
         for j in range(note.count):
             base = self.places[k][0][j]
-            if note.makes and j == note.count - 1:
+            if note.traits.makes and j == note.count - 1:
                 break
             storage = self.storage_of_base(base, storages, pointers)
             operands.append(storage)
@@ -247,8 +246,8 @@ cdef class Replay(Captured):
         storage = None
         for base in dying:      # before: a pending result without another reference is never written
             storages[base] = None
-        result = (<again_function>note.again)(note.arguments, operands, starts)
-        if note.makes:
+        result = note.traits.again(note.arguments, operands, starts)
+        if note.traits.makes:
             base = self.places[k][0][note.count - 1]
             storages[base], pointers[base] = result.storage, result.storage.data
         return 0

@@ -8,6 +8,7 @@ from libc.string cimport memset
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.capture.grouping cimport is_one_array, place_at
 from cygrad._core.graph.constants cimport run_zeros
+from cygrad._core.graph.launches cimport STEADY
 from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Call, Note, Notes, Place, Slot
 from cygrad._kernels.drivers.boxes cimport Boxes, add_boxes
 from cygrad._kernels.drivers.copying cimport run_move
@@ -89,11 +90,11 @@ cdef bint read_multiple(const Note* note, Sum* sum) noexcept:
     """Read a step of any length as a multiple of its first tensor, which lies as its result does; False where it is none."""
     cdef Program program
     cdef char* places[MAX_TENSORS]
-    if note.kind != LAUNCH or note.fuse is NULL or note.count != 2:
+    if note.kind != LAUNCH or note.traits.fuse is NULL or note.count != 2:
         return False
     program.step_count = 0
     places[0], places[1] = place_at(&note.places[0]), place_at(&note.places[1])
-    return (note.fuse(&program, note.arguments, places) and program.step_count == 1 and not converts(&program, &program.steps[0])
+    return (note.traits.fuse(&program, note.arguments, places) and program.step_count == 1 and not converts(&program, &program.steps[0])
             and is_one_array(&program, places[0]) and is_one_array(&program, places[1])
             and note.places[0].end - note.places[0].first == note.places[1].end - note.places[1].first
             and read_sum(&program, &program.steps[0], sum) and sum.terms == 1)
@@ -182,7 +183,7 @@ cdef class Shortening:
             self.slots[<int>number].written = BOTH_PARTS
         for k in range(self.notes.count):
             note, part = &self.notes.notes[k], FIRST_PART if k < self.split else SECOND_PART
-            if note.fuse is not NULL and fills_slot(&self.notes.slots[output_of(note).slot], output_of(note)):
+            if note.traits.fuse is not NULL and fills_slot(&self.notes.slots[output_of(note).slot], output_of(note)):
                 self.slots[output_of(note).slot].rewritten |= self.slots[output_of(note).slot].written != 0
             if note.kind == CALL:
                 for number, _, writes in (<Call>self.notes.calls[note.outcome]).places:
@@ -510,7 +511,7 @@ cdef class Shortening:
         places[count] = output_of(note)[0]
         for j in range(count + 1):
             note.places[j] = places[j]
-        note.count, note.written, note.fuse = count + 1, 1 << count, NULL
+        note.count, note.written, note.traits = count + 1, 1 << count, &STEADY
         if self.steps[k].by_elements:
             write_elements(note, sum)
         else:

@@ -156,7 +156,7 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
     return tensor
 
 
-cdef Traits OF_MAPS = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_map, run_stored=run_stored_map,
+cdef Traits OF_MAPS = Traits(steady=True, safe=True, makes=False, again=NULL, store=store_map, run_stored=run_stored_map,
                              fuse=fuse_map)
 cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, makes=True, again=map_again, store=NULL, run_stored=NULL,
                                    fuse=NULL)

@@ -252,7 +252,7 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
     return None
 
 
-cdef Traits OF_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=NULL, store=store_reduce, run_stored=run_stored_reduce,
+cdef Traits OF_REDUCTIONS = Traits(steady=True, safe=False, makes=False, again=NULL, store=store_reduce, run_stored=run_stored_reduce,
                                    fuse=NULL)
 cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=reduce_again, store=NULL, run_stored=NULL, fuse=NULL)
 

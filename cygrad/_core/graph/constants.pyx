@@ -70,7 +70,7 @@ cdef int move(TensorImpl target, TensorImpl source) noexcept:
     return run_launch(&launch, False)
 
 
-cdef Traits OF_COPIES = Traits(steady=False, safe=True, makes=False, again=NULL, store=store_copy, run_stored=run_stored_copy,
+cdef Traits OF_COPIES = Traits(steady=True, safe=True, makes=False, again=NULL, store=store_copy, run_stored=run_stored_copy,
                                fuse=fuse_copy)
 
 

@@ -23,7 +23,7 @@ ctypedef size_t (*store_function)(const void* arguments, intptr_t* words) noexce
 
 # The ways in which programs of notes may run a kernel.
 cdef struct Traits:
-    bint steady                         # the kernel does not change its arguments
+    bint steady                         # notes run it without a change of its arguments
     bint safe                           # it needs no memory
     bint makes                          # `again` makes its result
     again_function again                # or NULL
@@ -31,13 +31,17 @@ cdef struct Traits:
     kernel_function run_stored          # which does not change them
     fuse_function fuse                  # of the words, or of the arguments where there are none; or NULL
 
+cdef Traits NO_TRAITS
+# Of kernels that neither change their arguments nor need memory.
+cdef Traits STEADY
+
 cdef struct Launch:
     const char* name
     kernel_function run
     void* arguments
     size_t argument_bytes
     PyObject* owner                     # of memory that the arguments point to, or NULL
-    const Traits* traits                # NULL: none
+    const Traits* traits
     int count
     unsigned read, written              # bits by tensor
     unsigned partly                     # written, where no element is read and some stay as they are
@@ -50,12 +54,9 @@ cdef inline void clear_arguments(void* arguments, size_t nbytes) noexcept:
 
 cdef inline void begin_launch(Launch* launch, const char* name, kernel_function run, void* arguments, size_t argument_bytes) noexcept:
     launch.name, launch.run, launch.arguments, launch.argument_bytes, launch.owner = name, run, arguments, argument_bytes, NULL
-    launch.traits = NULL
+    launch.traits = &NO_TRAITS
     launch.count = 0
     launch.read = launch.written = launch.partly = 0
-
-# Of kernels that neither change their arguments nor need memory.
-cdef Traits STEADY
 
 cdef inline void add_input(Launch* launch, TensorImpl tensor) noexcept:
     launch.tensors[launch.count] = <PyObject*>tensor

@@ -9,6 +9,7 @@ from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.settings cimport CHECKED, mode, noted
 
 
+cdef Traits NO_TRAITS = Traits(steady=False, safe=False, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=NULL)
 cdef Traits STEADY = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=NULL)
 
 

@@ -6,11 +6,10 @@ a slot, and dies with the memory. Code outside of such calls that looks at value
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.launches cimport Launch
+from cygrad._core.graph.launches cimport Launch, Traits
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.looks cimport Looks
 from cygrad._core.memory.storage cimport Storage
-from cygrad._kernels.programs.groups cimport fuse_function
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS, kernel_function
 
 cdef enum StepKind:
@@ -36,9 +35,7 @@ cdef struct Note:
     bint borrowed       # the arguments are of an earlier step
     int kind, count
     int outcome         # of a decision; the number of a call
-    bint steady, safe, makes    # as of a launch
-    void* again                 # an again_function (launches)
-    fuse_function fuse
+    const Traits* traits
     unsigned written
     Place places[MAX_TENSORS]
 

@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.launches cimport Launch, Traits
+from cygrad._core.graph.launches cimport NO_TRAITS, Launch, Traits
 from cygrad._core.graph.node cimport last_sequence_nr
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
 from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
@@ -296,6 +296,7 @@ cdef class Notes:
     cdef Note* next_note(self) except NULL:
         self.notes = <Note*>with_room(self.notes, self.count, &self.room, sizeof(Note))
         memset(&self.notes[self.count], 0, sizeof(Note))
+        self.notes[self.count].traits = &NO_TRAITS
         return &self.notes[self.count]
 
     cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1:
@@ -303,10 +304,7 @@ cdef class Notes:
         cdef const Traits* traits = launch.traits
         cdef int k
         note.name, note.run, note.count, note.argument_bytes = launch.name, launch.run, launch.count, launch.argument_bytes
-        note.written, note.kind, note.outcome = launch.written, kind, outcome
-        if traits is not NULL:
-            note.steady, note.safe, note.makes, note.again = traits.steady, traits.safe, traits.makes, <void*>traits.again
-            note.fuse = traits.fuse
+        note.traits, note.written, note.kind, note.outcome = traits, launch.written, kind, outcome
         for k in range(launch.count):
             if self.before is not None and launch.written >> k & 1:
                 self.keep_value((<TensorImpl>launch.tensors[k]).storage)
@@ -314,9 +312,8 @@ cdef class Notes:
                            launch.written >> k & 1)
         if launch.owner is not NULL:
             self.owners.append(<object>launch.owner)
-        if traits is not NULL and traits.store is not NULL:
-            note.argument_bytes = traits.store(launch.arguments, NULL) * sizeof(intptr_t)
-            note.run, note.steady = traits.run_stored, True
+        if traits.store is not NULL:
+            note.run, note.argument_bytes = traits.run_stored, traits.store(launch.arguments, NULL) * sizeof(intptr_t)
         note.arguments = malloc(max(note.argument_bytes, <size_t>1))
         if note.arguments is NULL:
             raise MemoryError()

@@ -8,10 +8,9 @@ from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._core.operands.operands cimport Value
 from cygrad._core.programs.deferred cimport may_be_pending
 from cygrad._core.programs.pending cimport Pending, own_program, run, run_needed
-from cygrad._kernels.drivers.elementwise cimport cg_is_floating_point, cg_itemsize, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport CG_PRODUCT, cg_is_floating_point, cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.reduction cimport partial_bytes
 from cygrad._kernels.programs.blocks cimport PLACE
-from cygrad._kernels.programs.rewriting cimport is_product
 from cygrad._kernels.programs.running cimport plan_program
 from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Program, Slot, Step, add_array, add_reduction, describe_slot,
                                              has_room, last_writer, reduce_operands, reduction_of)
@@ -41,7 +40,7 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     program = &pending.program
     writer = last_writer(program, pending.slot_of(x), 0, program.step_count)
     step = &program.steps[writer]
-    if not is_product(step):
+    if step.masks or step.kernel is NULL or step.kernel.form != CG_PRODUCT:
         return False
     for k in range(2):
         slot = &program.slots[step.slots[k]]

@@ -5,8 +5,6 @@ Sums, differences and multiples of arrays, one after the other, are one loop. A 
 from cygrad._kernels.drivers.sums cimport Sum
 from cygrad._kernels.programs.steps cimport Program, Step
 
-# A product of two operands, as operator or as gradient.
-cdef bint is_product(const Step* step) noexcept nogil
 # Read a step as a sum of multiples of slots; False where it is none.
 cdef bint read_sum(const Program* program, const Step* step, Sum* sum) noexcept nogil
 # Make values that have no memory where a step copies them.

@@ -2,13 +2,8 @@
 """Fewer steps with the same bits (see rewriting.pxd for the contract)."""
 from libc.string cimport memmove
 
-from cygrad._kernels.drivers.elementwise cimport CG_PRODUCT
 from cygrad._kernels.drivers.sums cimport begin_sum, read_formula
 from cygrad._kernels.programs.steps cimport NONE, Slot, is_laid, last_writer, output_of
-
-
-cdef bint is_product(const Step* step) noexcept nogil:
-    return not step.masks and step.kernel is not NULL and step.kernel.form == CG_PRODUCT
 
 
 cdef bint read_sum(const Program* program, const Step* step, Sum* sum) noexcept nogil:

@@ -34,9 +34,8 @@ cdef struct Call:
     unsigned char fetched               # inputs (bits) that no step before has read from memory
     bint reduced                        # the output has one number for each row
     bint each                           # whether each row has a scalar, and a call, of its own
-    bint shifted                        # the loop of two steps, a map of a difference from a number
+    bint shifted                        # the loop of two steps, a map of a difference from a number; of whole vectors, it prefetches itself
     bint long                           # whether it is vector mathematics
-    bint fetches_own                    # whether its loop prefetches its operands of the next rows
     bint fetches                        # whether parts of the next rows are fetched before its pieces
 
 cdef struct Fetched:

@@ -166,9 +166,11 @@ cdef void share_fetches(Pass* part) noexcept nogil:
     cdef intptr_t parts = 0, rows = part.length // part.row, line
     cdef int k
     for k in range(part.call_count):
-        if part.calls[k].fetches_own and take_over(part, &part.calls[k]):
-            part.calls[k].params = <const void*>part        # not NULL
-        has_long = has_long or part.calls[k].long
+        call = &part.calls[k]
+        # Such loops, where they go by whole vectors, fetch their operands of the next rows.
+        if call.shifted and (call.long or call.loop is call.stream) and take_over(part, call):
+            call.params = <const void*>part     # not NULL
+        has_long = has_long or call.long
     for k in range(part.call_count):
         call = &part.calls[k]
         line = (1 if call.reduced else part.row) * (1 if call.each else rows)
@@ -349,7 +351,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
             place_in(part.tails, &part.tail_count, slots[j])
         own = own and (slot.data is NULL or slot.number or j == shift)
     call.shifted = kernel is not NULL and shift != NONE
-    call.long, call.fetches_own = blocked and not output.reduced, blocked and call.shifted
+    call.long = blocked and not output.reduced
     if part.by_rows:
         if kernel is NULL and step.reduction is not NULL and output.dtype != step.reduction.out_dtype[step.dtype]:
             return False
@@ -425,4 +427,4 @@ cdef void choose_streams(Pass* part) noexcept nogil:
         output = call.places[call.inputs]
         places = <intptr_t>part.program.slots[output].data | (part.row if part.by_rows else part.length) * call.strides[call.inputs]
         if call.stream is not NULL and not call.reduced and not part.in_block[output] and not places & (block_bytes(call.dtype) - 1):
-            call.loop, call.fetches_own = call.stream, call.shifted
+            call.loop = call.stream

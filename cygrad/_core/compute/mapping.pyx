@@ -9,10 +9,10 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empt
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
                                              same_shape, tensor_of_operand)
-from cygrad._core.programs.deferred cimport DeferredMap, any_pending, compute_operands, defer_map, defer_number, size_of_result
+from cygrad._core.programs.deferred cimport DeferredMap, any_pending, compute_operands, defer_map, defer_number
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
-from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
+from cygrad._kernels.drivers.packing cimport count_elements, load_operand, operand_words, store_operand
 from cygrad._kernels.programs.groups cimport fuse_elementwise, fuse_loop
 from cygrad._kernels.programs.linked cimport Loop, run_loop
 from cygrad._kernels.programs.steps cimport Program, dtype_of
@@ -193,7 +193,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, map.shape)
     pending = any_pending(count, values)
-    may_wait = size_of_result(ndim, map.shape) * cg_itemsize[dtype] >= settings.large
+    may_wait = count_elements(ndim, map.shape) * cg_itemsize[dtype] >= settings.large
     if (waits and may_wait or target is None and pending and (may_wait or not ndim)) and not profiling_threads:
         deferred.kernel, deferred.params, deferred.cost, deferred.masks = kernel, params, cost, masks
         deferred.dtype, deferred.number_dtype, deferred.out_dtype = loop_dtype, cg_loops_of[dtype], out_dtype

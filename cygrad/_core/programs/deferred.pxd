@@ -27,14 +27,6 @@ cdef inline bint any_pending(int count, const Value* values) noexcept:
             return True
     return False
 
-cdef inline intptr_t size_of_result(int ndim, const intptr_t* shape) noexcept:
-    """Return the number of elements of a shape."""
-    cdef intptr_t count = 1
-    cdef int d
-    for d in range(ndim):
-        count *= shape[d]
-    return count
-
 # Operands lie in memory that only tensors with the marks of their storages reach.
 cdef bint may_be_pending(int count, const Value* values) noexcept
 # Run the programs that compute operands. Releases the GIL, so other threads may change the tensors.

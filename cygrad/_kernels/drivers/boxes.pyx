@@ -3,6 +3,7 @@
 from libc.string cimport memcpy, memset
 
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, MAX_OPERANDS, cg_itemsize, cg_loop, cg_real
+from cygrad._kernels.drivers.packing cimport count_elements
 from cygrad._kernels.drivers.sums cimport MAX_TERMS, Sum, SumNumbers, add_term, begin_sum, loop_of_sum, write_numbers
 from cygrad._kernels.system.threads cimport COST_ARITHMETIC, run_in_parts, threads_for
 
@@ -176,12 +177,9 @@ cdef void add_part(const void* job, intptr_t first, intptr_t last) noexcept nogi
 cdef int add_boxes(void* arguments, char** data) noexcept nogil:
     cdef Boxes boxes = (<const Boxes*>arguments)[0]
     cdef Added added
-    cdef intptr_t total = 1
-    cdef int d, threads
+    cdef int threads
     join_dims(&boxes)
-    for d in range(boxes.ndim):
-        total *= boxes.sizes[d]
-    threads = threads_for(total, COST_ARITHMETIC)
+    threads = threads_for(count_elements(boxes.ndim, boxes.sizes), COST_ARITHMETIC)
     added.boxes, added.data = &boxes, data
     run_in_parts(add_part, &added, boxes.sizes[0], (boxes.sizes[0] + threads - 1) // threads, threads)
     return 0

@@ -2,7 +2,7 @@
 """The elementwise driver (see elementwise.pxd for the contract)."""
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.packing cimport BLOCK, chunk_of, cost_of_layout, lies_row_major, merge, repeats_number
+from cygrad._kernels.drivers.packing cimport BLOCK, chunk_of, cost_of_layout, count_elements, lies_row_major, merge, repeats_number
 from cygrad._kernels.drivers.traversal cimport IN_PLACE, LONGEST_PERIOD, PACKED, PADDING, OperandState, advance, begin_operand, piece, room
 from cygrad._kernels.system.isa cimport cg_isa_built_for, cg_isa_name, choose_isa, supported_isas
 from cygrad._kernels.system.threads cimport run_in_parts, threads_for
@@ -176,10 +176,7 @@ cdef bint run_at_once(const cg_kernel* kernel, int dtype, int count, const Opera
 cdef void run_elementwise_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
                                const void* params, bint fresh, bint stream) noexcept nogil:
     cdef intptr_t merged[MAX_DIMS]
-    cdef intptr_t total = 1
-    cdef int d
-    for d in range(ndim):
-        total *= shape[d]
+    cdef intptr_t total = count_elements(ndim, shape)
     # Most operands of small parts are dense.
     if total and (stream or not run_at_once(kernel, dtype, count, operands, ndim, shape, total, params, fresh)):
         ndim = merge(count, operands, ndim, shape, merged)
@@ -190,11 +187,9 @@ cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand
                           const void* params, int cost, bint fresh) noexcept nogil:
     """Run a kernel over a broadcast iteration."""
     cdef intptr_t merged[MAX_DIMS]
-    cdef intptr_t total = 1
-    cdef int d, threads
+    cdef intptr_t total = count_elements(ndim, shape)
+    cdef int threads
     cdef Elements elements
-    for d in range(ndim):
-        total *= shape[d]
     if total < SMALL_COUNT:
         run_elementwise_part(kernel, dtype, count, operands, ndim, shape, params, fresh, False)
         return

@@ -31,6 +31,13 @@ cdef struct Operand:
     bint padded             # 64 bytes may be read after the end of its memory
     intptr_t strides[MAX_DIMS]   # in bytes, 0 where the operand is repeated
 
+cdef inline intptr_t count_elements(int ndim, const intptr_t* shape) noexcept nogil:
+    cdef intptr_t count = 1
+    cdef int d
+    for d in range(ndim):
+        count *= shape[d]
+    return count
+
 # An operand in as many words as its dims take, and back; both return the next word.
 cdef inline size_t operand_words(int ndim) noexcept nogil:
     return 3 + ndim

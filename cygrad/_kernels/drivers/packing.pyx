@@ -262,11 +262,9 @@ cdef void copy_part(const void* job, intptr_t start, intptr_t stop) noexcept nog
 cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil:
     cdef Operand operands[2]
     cdef intptr_t merged[MAX_DIMS]
-    cdef intptr_t total = 1, large = STREAM_BYTES
+    cdef intptr_t total = count_elements(ndim, shape), large = STREAM_BYTES
     cdef int d, threads
     cdef Copied copied
-    for d in range(ndim):
-        total *= shape[d]
     if total == 0:
         return
     operands[0] = source[0]

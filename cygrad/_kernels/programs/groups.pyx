@@ -4,7 +4,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from cygrad._kernels.drivers.copying cimport Copy, Move, load_copy
 from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_itemsize
-from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
+from cygrad._kernels.drivers.packing cimport count_elements, lies_row_major, repeats_number
 from cygrad._kernels.programs.linked cimport Loop, put_number
 from cygrad._kernels.programs.running cimport Plan, plan_blocks, run_program
 from cygrad._kernels.programs.steps cimport (Extent, add_array, add_block, add_copy, add_map, add_operands, begin_program, copy_program,
@@ -14,11 +14,9 @@ from cygrad._kernels.programs.steps cimport (Extent, add_array, add_block, add_c
 cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, const intptr_t* shape) noexcept:
     """Give operands strides over the space of a program; False where theirs is another one. Row-major operands fit every space of so many
     elements. The last operand, which is the output, must be row-major."""
-    cdef intptr_t total = 1
+    cdef intptr_t total = count_elements(ndim, shape)
     cdef bint plain = True, is_dense = False
-    cdef int d, k
-    for d in range(ndim):
-        total *= shape[d]
+    cdef int k
     for k in range(count):
         is_dense = lies_row_major(operands[k].strides, cg_itemsize[operands[k].dtype], ndim, shape)
         plain = plain and (is_dense or repeats_number(operands[k].strides, ndim, shape))

@@ -1,19 +1,17 @@
 # cython: cdivision=True, initializedcheck=False
 """Steps over slots (see steps.pxd for the contract)."""
 from libc.stdint cimport intptr_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.drivers.packing cimport lies_row_major, repeats_number
+from cygrad._kernels.drivers.packing cimport count_elements, lies_row_major, repeats_number
 
 
 cdef void begin_program(Program* program, int ndim, const intptr_t* shape) noexcept nogil:
-    cdef int d
     program.slot_count = program.step_count = program.geometry_count = program.cost = 0
-    program.ndim, program.total, program.most_steps = ndim, 1, MAX_BLOCKS
-    for d in range(ndim):
-        program.shape[d], program.is_reduced[d] = shape[d], False
-        program.total *= shape[d]
+    program.ndim, program.total, program.most_steps = ndim, count_elements(ndim, shape), MAX_BLOCKS
+    memcpy(program.shape, shape, ndim * sizeof(intptr_t))
+    memset(program.is_reduced, False, ndim)
 
 
 cdef bint has_room(const Program* program, int steps) noexcept nogil:

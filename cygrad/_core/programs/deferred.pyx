@@ -4,12 +4,12 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcmp, memcpy
 
-from cygrad._core.graph.tensor cimport CONTIGUOUS, empty, new_address
+from cygrad._core.graph.tensor cimport CONTIGUOUS, empty
 from cygrad._core.memory.storage cimport Storage
 from cygrad._core.operands.operands cimport broadcast, copy_into, describe_number, describe_operand, empty_for
 from cygrad._core.programs.pending cimport MAX_ARRAYS, Pending, own_program, run_or_wait
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize
-from cygrad._kernels.programs.steps cimport NONE, add_array, add_block, add_copy, add_map, add_operand, add_operands, dtype_of
+from cygrad._kernels.programs.steps cimport NONE, add_block, add_copy, add_map, add_operand, add_operands, dtype_of
 
 
 cdef bint may_be_pending(int count, const Value* values) noexcept:
@@ -76,11 +76,25 @@ cdef bint take_operands(Pending pending, const DeferredMap* map, int count, cons
     return True
 
 
+cdef void add_step(Pending pending, const DeferredMap* map, int count, const int* slots, TensorImpl result, bint single) noexcept:
+    """Add a step over slots, whose result is pending; `single`: it is a number beside arrays."""
+    cdef int block = add_block(&pending.program, map.loop_out_dtype), slot = block
+    cdef const void* params = NULL
+    if map.params is not NULL:
+        params = memcpy(pending.parameters[block], map.params, sizeof(pending.parameters[0]))
+    add_map(&pending.program, map.kernel, map.dtype, map.masks, params, count, slots, block)
+    if map.loop_out_dtype != map.out_dtype:
+        slot = add_block(&pending.program, map.out_dtype)
+        add_copy(&pending.program, block, slot)
+        pending.owners[block] = NULL
+    pending.program.slots[slot].reduced = single
+    pending.program.cost = max(pending.program.cost, 0 if single else map.cost)
+    pending.add_result(result, slot)
+
+
 cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values, int ndim, const intptr_t* shape):
     cdef Pending pending
     cdef TensorImpl result
-    cdef const void* params = NULL
-    cdef int slot, block
     cdef int slots[MAX_OPERANDS]
     if not may_be_pending(count, values):
         return None
@@ -105,16 +119,7 @@ cdef TensorImpl defer_map(const DeferredMap* map, int count, const Value* values
         run_or_wait(pending, False)
         pending.begin(ndim, shape)
         take_operands(pending, map, count, values, slots)
-    slot = block = add_block(&pending.program, map.loop_out_dtype)
-    if map.params is not NULL:
-        params = memcpy(pending.parameters[block], map.params, sizeof(pending.parameters[0]))
-    add_map(&pending.program, map.kernel, map.dtype, map.masks, params, count, slots, block)
-    if map.loop_out_dtype != map.out_dtype:
-        slot = add_block(&pending.program, map.out_dtype)
-        add_copy(&pending.program, block, slot)
-        pending.owners[block] = NULL
-    pending.program.cost = max(pending.program.cost, map.cost)
-    pending.add_result(result, slot)
+    add_step(pending, map, count, slots, result, False)
     return result
 
 
@@ -138,18 +143,11 @@ cdef bint are_numbers(const DeferredMap* map, int count, const Value* values, Pe
 cdef TensorImpl defer_number(const DeferredMap* map, int count, const Value* values):
     cdef TensorImpl result = empty(map.out_dtype, 0, NULL)      # before: a finalizer may let other threads run
     cdef Pending pending = own_program()
-    cdef const void* params = NULL
     cdef int slots[MAX_OPERANDS]
-    cdef int slot
     if (pending is None or pending.total_slot == NONE or not are_numbers(map, count, values, pending)
             or pending.arrays + count >= MAX_ARRAYS or not take_operands(pending, map, count, values, slots)):
         return None
-    slot = add_array(&pending.program, new_address(result), map.out_dtype)
-    pending.program.slots[slot].reduced = True
-    if map.params is not NULL:
-        params = memcpy(pending.parameters[slot], map.params, sizeof(pending.parameters[0]))
-    add_map(&pending.program, map.kernel, map.dtype, 0, params, count, slots, slot)
-    pending.add_result(result, slot)
+    add_step(pending, map, count, slots, result, True)
     return result
 
 

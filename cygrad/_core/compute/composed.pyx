@@ -142,7 +142,9 @@ cdef inline bint fits(TensorImpl tensor) noexcept:
 @cython.final
 @cython.binding(False)
 cdef class Tiled:
-    """A formula, called with tensors and numbers and, at last, the dims that it reduces."""
+    """A formula, called with tensors and numbers and, at last, the dims that it reduces; computed tile by tile where it can be, and by
+    `step_by_step` elsewhere. `read` makes its Steps: (formula, 0 for a tensor, 1 for a reduced one, 2 for a number of each input).
+    """
     cdef object formula, step_by_step, read
     cdef dict readings      # Steps by which inputs are reduced and which are numbers
 
@@ -211,9 +213,3 @@ cdef class Tiled:
             kinds = [key // 3 ** (inputs - 1 - k) % 3 for k in range(inputs)]
             steps = self.readings[key] = self.read(self.formula, kinds)
         return steps.compute(arguments, first, dims)
-
-
-def tiled(formula, step_by_step, read):
-    """Return a formula that is computed tile by tile where it can be, and by `step_by_step` elsewhere. `read` makes its Steps: (formula,
-    0 for a tensor, 1 for a reduced one, 2 for a number of each input)."""
-    return Tiled(formula, step_by_step, read)

@@ -162,5 +162,5 @@ def tiled(formula: Callable[..., Any]) -> composed.Tiled:
         results = by_tiles(*wide.arguments)
         return tuple(result.to(wide.dtype) for result in results) if isinstance(results, tuple) else results.to(wide.dtype)
 
-    by_tiles = composed.tiled(formula, step_by_step, lambda formula, kinds: Reading(formula, kinds).compiled())
+    by_tiles = composed.Tiled(formula, step_by_step, lambda formula, kinds: Reading(formula, kinds).compiled())
     return by_tiles

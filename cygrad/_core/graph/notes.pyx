@@ -395,10 +395,8 @@ def note_draw(object generator not None, object position):
 cdef int note_flags(TensorImpl tensor) except -1:
     """Note that a tensor is about to require a gradient, or to require none."""
     cdef Notes notes = current_notes()
-    if notes is not None and notes.repeats:
-        notes.flags.setdefault(id(tensor), (tensor, tensor.flags & REQUIRES_GRAD))
-    elif notes is not None:
-        notes.leaves.setdefault(id(tensor), (tensor, tensor.flags & REQUIRES_GRAD))
+    if notes is not None:
+        (notes.flags if notes.repeats else notes.leaves).setdefault(id(tensor), (tensor, tensor.flags & REQUIRES_GRAD))
     return 0
 
 

@@ -7,14 +7,15 @@ from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_itemsize
 from cygrad._kernels.drivers.packing cimport count_elements, lies_row_major, repeats_number
 from cygrad._kernels.programs.linked cimport Loop, put_number
 from cygrad._kernels.programs.running cimport Plan, plan_blocks, run_program
-from cygrad._kernels.programs.steps cimport (Extent, add_array, add_block, add_copy, add_map, add_operands, begin_program, copy_program,
-                                             cut_back, dense_strides, extent_of)
+from cygrad._kernels.programs.steps cimport (DENSE, Extent, Slot, add_array, add_block, add_copy, add_map, add_operands, begin_program,
+                                             copy_program, cut_back, extent_of, strides_of)
 
 
 cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, const intptr_t* shape) noexcept:
     """Give operands strides over the space of a program; False where theirs is another one. Row-major operands fit every space of so many
     elements. The last operand, which is the output, must be row-major."""
     cdef intptr_t total = count_elements(ndim, shape)
+    cdef Slot slot      # a row-major array, or a number
     cdef bint plain = True, is_dense = False
     cdef int k
     for k in range(count):
@@ -30,11 +31,10 @@ cdef bint enter_space(Program* program, int count, Operand* operands, int ndim, 
         memset(program.is_reduced, 0, ndim)
     elif not plain and (ndim != program.ndim or memcmp(shape, program.shape, ndim * sizeof(intptr_t))):
         return False
+    slot.geometry, slot.reduced = DENSE, False
     for k in range(count if plain else 0):
-        if repeats_number(operands[k].strides, ndim, shape):
-            memset(operands[k].strides, 0, program.ndim * sizeof(intptr_t))
-        else:
-            dense_strides(program, operands[k].dtype, operands[k].strides)
+        slot.dtype, slot.number = operands[k].dtype, repeats_number(operands[k].strides, ndim, shape)
+        strides_of(program, &slot, program.shape, operands[k].strides)
     return True
 
 

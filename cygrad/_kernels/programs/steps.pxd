@@ -93,8 +93,6 @@ cdef int reduction_of(const Program* program) noexcept nogil
 cdef int last_writer(const Program* program, int slot, int first, int last) noexcept nogil
 # A map reads its inputs in other dtypes than their slots have for loops, or writes a result that memory has in another one.
 cdef bint converts(const Program* program, const Step* step) noexcept nogil
-# The byte strides of a row-major array of a dtype over the dims of the program.
-cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil
 # The byte strides of a slot: of its geometry, or row-major over a shape.
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil
 

@@ -192,12 +192,6 @@ cdef bint converts(const Program* program, const Step* step) noexcept nogil:
     return output.dtype != output.loop_dtype
 
 
-cdef void dense_strides(const Program* program, int dtype, intptr_t* strides) noexcept nogil:
-    cdef Slot slot
-    slot.dtype, slot.geometry, slot.number, slot.reduced = dtype, DENSE, False, False
-    strides_of(program, &slot, program.shape, strides)
-
-
 cdef void strides_of(const Program* program, const Slot* slot, const intptr_t* shape, intptr_t* strides) noexcept nogil:
     cdef intptr_t stride = cg_itemsize[slot.dtype]
     cdef int d

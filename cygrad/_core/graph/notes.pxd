@@ -89,8 +89,6 @@ cdef class Notes:
     cdef dict before                        # (Storage, version, bytes) by id: memory that steps have changed, where that is kept
     cdef readonly Looks looks               # that are part of no call
     cdef object outer
-    cdef int open(self) except -1
-    cdef int close(self) except -1
     cdef int new_slot(self, Origin origin, size_t nbytes) except -1
     cdef int slot_of(self, Storage storage, bint reads) except -1
     cdef bint is_fresh(self, Storage storage) noexcept

@@ -102,13 +102,6 @@ cdef class Notes:
         return self.count
 
     def __enter__(self):
-        self.open()
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    cdef int open(self) except -1:
         global special_active
         settle_all()
         settings.count_noting(1)
@@ -118,9 +111,9 @@ cdef class Notes:
         cg_notes_place()[0] = <void*>self
         noting_number()[0] = self.number
         count_looks_in(self.looks)
-        return 0
+        return self
 
-    cdef int close(self) except -1:
+    def __exit__(self, *_):
         global special_active
         cg_notes_place()[0] = NULL if self.outer is None else <void*>self.outer
         noting_number()[0] = 0 if self.outer is None else (<Notes>self.outer).number
@@ -128,7 +121,6 @@ cdef class Notes:
         settings.count_noting(-1)
         special_active -= 1
         Py_XDECREF(<PyObject*>self)
-        return 0
 
     def changed_gradients(self):
         """Return the tensors whose `.grad` was touched, each with the gradient that it had before; not those that nothing else refers to

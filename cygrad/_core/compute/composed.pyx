@@ -70,13 +70,12 @@ cdef class Steps:
                 step.shifted = elementwise_kernel(name + "_shifted") if joined else NULL
                 self.cost = max(self.cost, <int>ELEMENTWISE[name].cost)
 
-    cdef tuple compute(self, tuple arguments, TensorImpl first, unsigned long long dims):
-        """Compute the results of the formula; None where its reductions are too large for a tile."""
+    cdef tuple compute(self, tuple arguments, TensorImpl first, unsigned long long dims, const intptr_t* reduced):
+        """Compute the results of the formula, some of the shape `reduced`; None where its reductions are too large for a tile."""
         cdef Program program
         cdef Plan plan
         cdef Slot* slot
         cdef cg_number numbers[MAX_SLOTS]
-        cdef intptr_t shapes[2][MAX_DIMS]   # of the tensors, and of reduced slots
         cdef char stack[STACK_BYTES]
         cdef char* own = stack
         cdef int d, k, ndim = first.ndim, loops = cg_loops_of[first.dtype_nr], failed
@@ -89,7 +88,6 @@ cdef class Steps:
         program.step_count, program.slot_count, program.cost = self.step_count, self.slot_count, self.cost
         for d in range(ndim):
             program.is_reduced[d] = dims >> d & 1
-            shapes[0][d], shapes[1][d] = first.sizes[d], 1 if program.is_reduced[d] else first.sizes[d]
         for k in range(self.step_count):
             program.steps[k] = self.steps[k]
             if program.steps[k].dtype == FLOATING:
@@ -115,7 +113,7 @@ cdef class Steps:
             slot = &program.slots[k]
             if self.slot_dtypes[k] == FLOATING:
                 slot.dtype = first.dtype_nr         # rounded once
-            tensor = empty(slot.dtype, ndim, shapes[self.reduced[k]])
+            tensor = empty(slot.dtype, ndim, reduced if self.reduced[k] else first.sizes)
             slot.data, slot.padded = new_address(tensor), tensor.storage.padded
             Py_INCREF(tensor)
             PyTuple_SET_ITEM(results, d, tensor)
@@ -212,4 +210,4 @@ cdef class Tiled:
         if steps is None:
             kinds = [key // 3 ** (inputs - 1 - k) % 3 for k in range(inputs)]
             steps = self.readings[key] = self.read(self.formula, kinds)
-        return steps.compute(arguments, first, dims)
+        return steps.compute(arguments, first, dims, reduced)

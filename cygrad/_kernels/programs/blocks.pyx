@@ -47,11 +47,10 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
     """Find the memory of each slot at an element; begin traversals, repeat numbers."""
     cdef const Program* program = part.program
     cdef const Slot* slot
-    cdef intptr_t block_bytes = (part.slot_bytes + PADDING - 1) // PADDING * PADDING
     cdef char* blocks
     cdef int k
     run.part, run.free_block, run.moving_count = part, memory, 0
-    blocks = take_block(run, part.block_count * block_bytes)
+    blocks = take_block(run, part.block_count * part.slot_bytes)
     for k in range(program.slot_count):
         slot = &program.slots[k]
         run.data[k], run.targets[k], run.sizes[k] = slot.data, NULL, cg_itemsize[slot.loop_dtype]
@@ -68,7 +67,7 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
             run.targets[k], run.data[k] = run.data[k], block
         elif part.in_block[k]:
             run.targets[k] = run.data[k]
-            run.data[k] = blocks + part.blocks[k] * block_bytes
+            run.data[k] = blocks + part.blocks[k] * part.slot_bytes
             continue
         run.moving[run.moving_count] = k
         run.moving_count += 1

@@ -52,7 +52,7 @@ cdef struct Pass:
     int redirected                      # the output that is reduced, which is written to another block; NONE
     bint by_rows
     intptr_t row
-    intptr_t length, slot_bytes         # elements of a block; bytes of a slot's, and of the memory after it, which loops may write
+    intptr_t length, slot_bytes         # elements of a block; whole lines of a slot's, and of the memory after it, which loops may write
     intptr_t lanes                      # in which loops of this pass run: rows of arrays in place are multiples of it
     int laid_count, ndim                # arrays that are read by traversals, over the joined dims
     intptr_t shape[MAX_DIMS]

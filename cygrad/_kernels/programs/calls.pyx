@@ -71,9 +71,7 @@ cdef bint next_pass(Pass* part) noexcept nogil:
             part.last = k + 1
             break
     choose_calls(part)
-    part.length = block_length(part)
-    part.slot_bytes = part.length * part.itemsize + PADDING
-    choose_streams(part)
+    set_length(part, block_length(part))
     return True
 
 
@@ -119,11 +117,9 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
             touched += nbytes
             part.fetched[part.fetched_count].slot = k
             part.fetched_count += 1
-    part.length = row * max(1, min(count, STRIP, NEAR // touched))
-    part.slot_bytes = part.length * part.itemsize + PADDING
+    set_length(part, row * max(1, min(count, STRIP, NEAR // touched)))
     if part.length >= program.total:
         part.threads = 1
-    choose_streams(part)
     share_fetches(part)
     return True
 
@@ -141,7 +137,7 @@ cdef bint takes_rows_together(const Pass* part) noexcept nogil:
 
 cdef intptr_t row_memory(const Pass* part) noexcept nogil:
     cdef int blocks = part.program.slot_count + part.repeated_count + part.tail_count + 3 * part.read_count + 1
-    return blocks * ((part.slot_bytes + PADDING) // PADDING * PADDING)
+    return blocks * part.slot_bytes
 
 
 cdef bint take_over(Pass* part, const Call* call) noexcept nogil:
@@ -417,11 +413,12 @@ cdef int place_in(int* slots, int* count, int slot) noexcept nogil:
     return count[0] - 1
 
 
-cdef void choose_streams(Pass* part) noexcept nogil:
-    """Choose loops that write past the caches, where all blocks, or rows, begin at a vector."""
+cdef void set_length(Pass* part, intptr_t length) noexcept nogil:
+    """Set the elements of a block, and choose loops that write past the caches, where all blocks, or rows, begin at a vector."""
     cdef Call* call
     cdef intptr_t places
     cdef int k, output
+    part.length, part.slot_bytes = length, (length * part.itemsize + 2 * PADDING - 1) // PADDING * PADDING
     for k in range(part.call_count if part.stream else 0):
         call = &part.calls[k]
         output = call.places[call.inputs]

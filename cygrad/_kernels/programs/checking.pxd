@@ -13,7 +13,7 @@ cdef struct Check:
 
 # Run the steps, before the program itself may write over their operands. False: there is no memory for it, and no check.
 cdef bint begin_check(Check* check, const Program* program) noexcept nogil
-cdef void compare(Check* check, const Program* program) noexcept nogil
-cdef void end_check(Check* check) noexcept nogil
+# Compare the results of the program, unless it has failed.
+cdef void end_check(Check* check, const Program* program, bint failed) noexcept nogil
 # Count a kernel that ran twice; a fault, if the results differ.
 cdef void count_kernel(const char* name, bint same) noexcept nogil

@@ -82,7 +82,7 @@ cdef intptr_t first_difference(const char* a, const char* b, int dtype, intptr_t
     return NONE
 
 
-cdef void compare(Check* check, const Program* program) noexcept nogil:
+cdef void compare(const Check* check, const Program* program) noexcept nogil:
     cdef const Slot* slot
     cdef Operand laid
     cdef char* data
@@ -117,7 +117,9 @@ cdef void note_fault(const Program* program, int step, intptr_t element) noexcep
                 program.step_count, name, step, <long long>element)
 
 
-cdef void end_check(Check* check) noexcept nogil:
+cdef void end_check(Check* check, const Program* program, bint failed) noexcept nogil:
+    if not failed:
+        compare(check, program)
     free(check.memory)
 
 

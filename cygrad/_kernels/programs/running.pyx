@@ -4,7 +4,7 @@ cimport cygrad._kernels.programs.settings as settings
 from cygrad._kernels.drivers.reduction cimport partial_bytes
 from cygrad._kernels.programs.blocks cimport run_blocks, run_pass
 from cygrad._kernels.programs.calls cimport cut_rows, row_memory
-from cygrad._kernels.programs.checking cimport Check, begin_check, compare, end_check
+from cygrad._kernels.programs.checking cimport Check, begin_check, end_check
 from cygrad._kernels.programs.passes cimport cut_passes, run_passes
 from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of, reduction_of
 from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
@@ -66,7 +66,5 @@ cdef int run_program(const Plan* plan, char* memory) noexcept nogil:
     elif not (run_passes(plan.program, memory) if plan.way == PASSES else run_tiles(&plan.tiles, memory)):
         failed = -1
     if is_checked:
-        if not failed:
-            compare(&check, plan.program)
-        end_check(&check)
+        end_check(&check, plan.program, failed)
     return failed

@@ -64,14 +64,13 @@ cdef bint fuse_loop(Program* program, const void* arguments, char** places) noex
     cdef Loop* each = <Loop*>arguments
     cdef Operand operands[3]
     cdef char* pointers[3]
-    cdef int k
+    cdef int k, dtype
     pointers[0], pointers[1], pointers[2] = places[0], places[1], places[2]
     put_number(each, pointers)
     for k in range(each.inputs + 1):
-        operands[k].data, operands[k].dtype, operands[k].loop_dtype, operands[k].padded = pointers[k], each.dtype, each.dtype, True
-        operands[k].strides[0] = cg_itemsize[each.dtype] if k != each.number_at else 0
-    operands[each.inputs].dtype = operands[each.inputs].loop_dtype = each.out_dtype
-    operands[each.inputs].strides[0] = cg_itemsize[each.out_dtype]
+        dtype = each.dtype if k < each.inputs else each.out_dtype
+        operands[k].data, operands[k].dtype, operands[k].loop_dtype, operands[k].padded = pointers[k], dtype, dtype, True
+        operands[k].strides[0] = 0 if k == each.number_at else cg_itemsize[dtype]
     return fuse_elementwise(program, each.kernel, each.dtype, 0, each.params if each.has_params else NULL, 0, each.inputs, operands, True,
                             1, &each.n)
 

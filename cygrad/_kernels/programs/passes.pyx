@@ -7,8 +7,8 @@ from cygrad._kernels.drivers.elementwise cimport Operand, cg_itemsize
 from cygrad._kernels.drivers.reduction cimport partial_bytes, run_reduction
 from cygrad._kernels.programs.blocks cimport PLACE, run_blocks, run_on_number
 from cygrad._kernels.programs.planning cimport find_rows, mark_needed
-from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, converts, last_writer,
-                                             output_of)
+from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, converts, describe_slot,
+                                             last_writer, output_of)
 
 cdef inline bint is_single(const Slot* slot) noexcept nogil:
     """Return True if a row has one number in a slot."""
@@ -84,7 +84,6 @@ cdef bint reduce_row(const Program* program, int reduction_step, char* partials,
     cdef Operand x
     cdef bint maps[MAX_STEPS]
     cdef const Step* step = &program.steps[reduction_step]
-    cdef const Slot* source = &row.slots[step.slots[0]]
     cdef char is_reduced = True
     cdef int k
     find_maps(program, reduction_step, maps)
@@ -96,8 +95,7 @@ cdef bint reduce_row(const Program* program, int reduction_step, char* partials,
     if row.step_count > 1:
         run_blocks(row, partials)
         return True
-    x.data, x.dtype, x.loop_dtype, x.padded = source.data, source.dtype, source.dtype, source.padded
-    x.strides[0] = 0 if source.number else cg_itemsize[source.dtype]
+    describe_slot(row, &row.slots[step.slots[0]], &x)
     return run_reduction(step.reduction, &x, 1, row.shape, &is_reduced, row.slots[output_of(step)].data,
                          row.slots[output_of(step)].dtype) == 0
 

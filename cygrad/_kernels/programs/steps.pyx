@@ -143,7 +143,7 @@ cdef void reduce_operands(Program* program) noexcept nogil:
     cdef Slot reduced
     cdef Slot* slot
     cdef intptr_t strides[MAX_DIMS]
-    cdef int d, k
+    cdef int k
     for k in range(program.slot_count):
         slot = &program.slots[k]
         if slot.geometry == DENSE or slot.dtype != slot.loop_dtype:
@@ -151,10 +151,7 @@ cdef void reduce_operands(Program* program) noexcept nogil:
         reduced = slot[0]
         reduced.reduced, reduced.geometry = True, DENSE
         strides_of(program, &reduced, program.shape, strides)
-        for d in range(program.ndim):
-            if program.shape[d] > 1 and strides[d] != program.geometries[slot.geometry].strides[d]:
-                break
-        else:
+        if number_of_geometry(program, strides) == slot.geometry:
             slot[0] = reduced
 
 

@@ -31,7 +31,8 @@ cdef struct Run:
     char* data[MAX_SLOTS + MAX_REPEATED]        # of a block's elements, by slot; then blocks of numbers
     char* targets[MAX_SLOTS]            # where they go from there, or NULL
     int sizes[MAX_SLOTS]
-    int moving[MAX_SLOTS]               # the slots that advance from block to block
+    int moving[MAX_SLOTS]               # the slots that advance from block to block,
+    intptr_t steps[MAX_SLOTS]           # and bytes from a row to the next
     int moving_count
     char* tail_blocks[MAX_REPEATED]
     OperandState states[MAX_LAID]
@@ -69,7 +70,7 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
             run.targets[k] = run.data[k]
             run.data[k] = blocks + part.blocks[k] * part.slot_bytes
             continue
-        run.moving[run.moving_count] = k
+        run.moving[run.moving_count], run.steps[run.moving_count] = k, run.sizes[k] * (1 if slot.reduced else part.row)
         run.moving_count += 1
     begin_operands(run, start)
 
@@ -215,8 +216,7 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
         for k in range(part.read_count):
             advance(&run.states[k], &part.laid[part.read[k]], n, part.written[k])
         for k in range(run.moving_count):
-            slot = run.moving[k]
-            run.data[slot] += (rows if part.program.slots[slot].reduced else n) * run.sizes[slot]
+            run.data[run.moving[k]] += rows * run.steps[k]
         start += n
 
 
@@ -246,14 +246,13 @@ cdef void run_pass_part(const void* job, intptr_t start, intptr_t stop) noexcept
 cdef void run_pass(const Pass* part, char* memory) noexcept nogil:
     """`memory` of all threads, where a block is some rows; else NULL."""
     cdef intptr_t total = part.program.total, block = part.length if part.by_rows else BLOCK_BYTES // part.itemsize
-    cdef int threads = max(part.threads, 1)
     cdef const Step* step = &part.program.steps[part.first]
     cdef PassRun run
     if part.last - part.first == 1 and not part.by_rows and step.kernel is not NULL and not part.in_block[output_of(step)]:
         run_one(part.program, step)
         return
-    run.part, run.memory, run.chunk = part, memory, ((total + threads - 1) // threads + block - 1) // block * block
-    run_in_parts(run_pass_part, &run, total, run.chunk, threads)
+    run.part, run.memory, run.chunk = part, memory, ((total + part.threads - 1) // part.threads + block - 1) // block * block
+    run_in_parts(run_pass_part, &run, total, run.chunk, part.threads)
 
 
 cdef void make_block(const Producer* producer, intptr_t start, intptr_t stop, char* block) noexcept nogil:

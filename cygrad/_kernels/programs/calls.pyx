@@ -31,7 +31,7 @@ cdef void begin_passes(Pass* part, const Program* program, int end) noexcept nog
         for j in range(step.inputs + 1):
             part.itemsize = max(part.itemsize, cg_itemsize[program.slots[step.slots[j]].loop_dtype])
     part.threads = threads_for(program.total, max(program.cost, lay_arrays(part)))
-    part.stream = program.total * part.itemsize >= STREAM_BYTES * max(part.threads, 1)
+    part.stream = program.total * part.itemsize >= STREAM_BYTES * part.threads
 
 
 cdef int lay_arrays(Pass* part) noexcept nogil:

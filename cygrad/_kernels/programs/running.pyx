@@ -20,7 +20,7 @@ cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:
     if are_maps(program, program.step_count, NONE):
         plan_blocks(plan, program)
     elif cut_rows(&plan.rows, program):
-        plan.way, plan.memory_bytes = ROWS, max(plan.rows.threads, 1) * row_memory(&plan.rows)
+        plan.way, plan.memory_bytes = ROWS, plan.rows.threads * row_memory(&plan.rows)
     elif reduces_all_at_last(program):
         plan_blocks(plan, program)
     elif cut_tiles(&plan.tiles, program):

@@ -35,7 +35,7 @@ cdef bint cut_tiles(Tiles* tiles, const Program* program) noexcept nogil:
         itemsize = max(itemsize, cg_itemsize[cg_loops_of[program.slots[k].dtype]])
     tiles.slot_bytes = (elements * itemsize + 2 * VECTOR) // VECTOR * VECTOR
     tiles.threads = threads if tiles.count > 1 else 1
-    tiles.streamed = STREAM_BYTES * max(threads, 1) // max(program.total, 1)
+    tiles.streamed = STREAM_BYTES * threads // max(program.total, 1)
     return elements <= LARGEST_TILE
 
 
@@ -113,6 +113,6 @@ cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil:
     cdef TileRun run
     cdef bint failed = False
     run.tiles, run.memory, run.failed = tiles, memory, &failed
-    run.chunk = (tiles.count + tiles.threads - 1) // max(tiles.threads, 1)
+    run.chunk = (tiles.count + tiles.threads - 1) // tiles.threads
     run_in_parts(run_some, &run, tiles.count, run.chunk, tiles.threads)
     return not failed

@@ -28,11 +28,15 @@ from cygrad.operators.new_tensors import zeros_like
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from cygrad.compiling.compiled import Compiled
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), DType)
+
+
+class ChangesOutside(Uncapturable):
+    """A function has changed a value that its code names: perhaps the first time only, as one that fills a table does."""
 
 
 class Entry(NamedTuple):
@@ -63,6 +67,7 @@ class Capture:
         self.changes_back: list[tuple[int, int]] = []   # of versions by the backward
         self.guards_back: list[Any] = []    # of values that its code names
         self.reason = ""                # why there is no program
+        self.may_settle = False         # there may be one for a later call
         self.is_early = False           # there is none yet: a later call shows all values that the function uses
         self.names: set[str] = set()    # that its code uses
         self.changes: Changes | None = None     # by the call, if they are kept
@@ -81,7 +86,7 @@ class Capture:
         try:
             self.entry = None if self.is_early else self.program(notes, observation, value)
         except Uncapturable as error:
-            self.reason = str(error)
+            self.reason, self.may_settle = str(error), isinstance(error, ChangesOutside)
         except MemoryError:     # for the program; the function has had enough
             pass
         return value
@@ -118,12 +123,14 @@ class Capture:
         inputs = self.tensors.copy()
         check_guards(observation, inputs)
         check_arrays(notes, observation)
+        by_identity = [Guard(GuardSource.INPUT, number, "a tensor that is a key", tensor) for number, tensor in enumerate(inputs)
+                       if id(tensor) in observation.tensor_keys]
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         counts = changes_since(versions, inputs)
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
         changed = notes.changed_gradients()
         results: list[Any] = []
-        template = take_apart(value, results)
+        template = take_apart(value, results, observation.known.union(containers_in((self.args, self.kwargs))))
         if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
         gradients: list[tuple[int, int | None]] = []
@@ -180,7 +187,7 @@ class Capture:
             replay.frees = frozenset()
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
-        return Entry(replay, observation.guards + of_gradients, len(self.tensors), template, gradients, differentiable,
+        return Entry(replay, observation.guards + by_identity + of_gradients, len(self.tensors), template, gradients, differentiable,
                      shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path, forms)
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
@@ -213,8 +220,9 @@ class Capture:
 
     def check_arguments(self) -> None:
         """Refuse a function that has changed its arguments, but for the values of tensors."""
+        tensors: list[Any] = []
         try:
-            same = signature_of(self.args, self.kwargs, [], []) == self.key
+            same = signature_of(self.args, self.kwargs, tensors, []) == self.key and [*map(id, tensors)] == [*map(id, self.tensors)]
         except Uncommon:
             same = False
         if not same:
@@ -343,9 +351,10 @@ def is_released(result: Any, inputs: Iterable[Any]) -> bool:
 
 def check_guards(observation: Observation, inputs: list[Any]) -> None:
     """Refuse a function that has changed a value which its code names; the tensors among these values are appended to `inputs`."""
-    broken = first_broken(observation.guards, inputs)
+    broken = first_broken(observation.guards, inputs) or next((guard for guard, tensor in observation.tensors
+                                                              if guard.value_now() is not tensor), None)
     if broken is not None:
-        raise Uncapturable(f"it changes {broken!r}, which is outside of it: return the value instead")
+        raise ChangesOutside(f"it changes {broken!r}, which is outside of it: return the value instead")
 
 
 def check_arrays(notes: Notes, observation: Observation) -> None:
@@ -385,8 +394,20 @@ def plain_of(args: Any, kwargs: Any) -> Any:
 
 
 # ----- Results -----
-def take_apart(value: Any, tensors: list[Any]) -> Any:
-    """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time."""
+def containers_in(value: Any) -> Iterator[int]:
+    """Yield the ids of the lists and dicts in a tree."""
+    if isinstance(value, (list, dict)):
+        yield id(value)
+    if isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from containers_in(item)
+
+
+def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = ()) -> Any:
+    """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time.
+
+    outside: ids of containers that are no new ones.
+    """
     if isinstance(value, TensorImpl):
         for number, tensor in enumerate(tensors):
             if tensor is value:
@@ -395,11 +416,15 @@ def take_apart(value: Any, tensors: list[Any]) -> Any:
         return Hole(len(tensors) - 1)
     if isinstance(value, PLAIN):
         return value
-    if type(value) in (tuple, list, Size) or isinstance(value, tuple) and hasattr(value, "_fields"):
-        items = [take_apart(item, tensors) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if type(value) is dict:
-        return {key: take_apart(item, tensors) for key, item in value.items()}
+    if isinstance(value, (list, dict)) and id(value) in outside:
+        raise Uncapturable(f"it returns a {type(value).__name__} from outside: return a new one")
+    if type(value) is Size:
+        return value
+    if type(value) in (tuple, list) or isinstance(value, tuple) and hasattr(value, "_fields"):
+        items = [take_apart(item, tensors, outside) for item in value]
+        return items if type(value) is list else tuple.__new__(type(value), items)
+    if type(value) is dict and all(isinstance(key, (*PLAIN, tuple)) for key in value):
+        return {key: take_apart(item, tensors, outside) for key, item in value.items()}
     raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
 
 

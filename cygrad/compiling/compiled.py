@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cygrad.compiling.captures import Entry
 
 MOST_CAPTURES = 16
+MOST_UNSETTLED = 2      # calls of a kind that change values outside, before it is refused
 
 
 class CacheInfo(NamedTuple):
@@ -99,6 +100,7 @@ class Compiled:
         self._refused: set[Any] = set()
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
         self._hits = self._misses = self._eager = self._early = 0
+        self._unsettled: Counter[Any] = Counter()
         self._warned = not warns
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -157,7 +159,7 @@ class Compiled:
 
     def cache_clear(self) -> None:
         """Forget all programs."""
-        self._entries, self._refused, self._first_keys = {}, set(), {}
+        self._entries, self._refused, self._first_keys, self._unsettled = {}, set(), {}, Counter()
         self._hits = self._misses = self._eager = self._early = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -193,7 +195,8 @@ class Compiled:
         self._early += capture.is_early
         if self._early == MOST_CAPTURES:
             capture.reason = f"each of {MOST_CAPTURES} calls has imported a module, or added to a cache of `functools`: do that before"
-        if capture.reason:
+        self._unsettled[key] += capture.may_settle
+        if capture.reason and (self._fullgraph or not capture.may_settle or self._unsettled[key] > MOST_UNSETTLED):
             self._refuse(key, capture.reason)
         elif capture.entry is not None:
             self._entries.setdefault(key, []).insert(0, capture.entry)

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType, FrameType, ModuleType
 
-PACKAGE = str(Path(__file__).parents[1])
-NUMPY = np.__path__[0]
+PACKAGE = os.path.join(str(Path(__file__).parents[1]), "")
+NUMPY = os.path.join(np.__path__[0], "")
 INSIDE = (PACKAGE, NUMPY, "<frozen", "<formula of ")      # these are made of rows
-PROGRAMS = os.path.join(PACKAGE, "bench")     # of the package, written as users do
-KERNELS = os.path.join(PACKAGE, "_kernels")   # they read how many processors and how much memory the machine has
+PROGRAMS = os.path.join(PACKAGE, "bench", "")     # of the package, written as users do
+KERNELS = os.path.join(PACKAGE, "_kernels", "")   # they read how many processors and how much memory the machine has
 IMPORTS = "<frozen importlib"
-LIBRARY = os.path.dirname(os.__file__)      # Python's own, with the packages that are installed below it
+LIBRARY = os.path.join(os.path.dirname(os.__file__), "")      # Python's own, with the packages that are installed below it
 WRITERS = {"linecache", "logging", "traceback", "warnings"}     # modules that write messages, which the first call does alone
-LOOKUPS = {"getattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__"}      # code with these may name any attribute
+LOOKUPS = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
+           "__setattr__"}        # code with these may name any attribute
 
 
 # ----- Whose code it is -----

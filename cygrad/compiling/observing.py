@@ -8,13 +8,16 @@ reached so. Guards are made before the code runs; one that does not hold afterwa
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 from collections import deque
-from types import BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType
+from types import BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.guards import Guard, GuardSource
+from cygrad._core.capture.guards import Guard, GuardRole, GuardSource
 from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
@@ -45,18 +48,19 @@ from cygrad.compiling.outside_values import (
     is_of_package,
     is_opaque,
     is_written_in_c,
+    keys_of_cache,
     owner_of_name,
     parts_of,
-    results_in_cache,
+    special_names_of,
 )
 from cygrad.compiling.repeated_code import changes_of, reason_of_hook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import CodeType, FrameType
 
 MOST_GUARDS = 20_000
-NAMESPACES = {"globals", "__import__"}      # functions, and attributes, that lead to all values of a module or a frame
+# Attributes that lead to all values of a module or a frame.
 SCOPES = {"__globals__", "__builtins__", "f_globals", "f_builtins", "f_locals", "f_back", "gi_frame", "cr_frame", "tb_frame", "ag_frame",
           "__subclasses__"}
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
@@ -71,7 +75,6 @@ class Observation:
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
         self.codes: dict[int, tuple[CodeType, bool]] = {}       # that has run, by id; True: it may read any attribute of its arguments
         self.guarded_codes: set[CodeType] = set()       # of these, the user's
-        self.new: set[int] = set()              # ids of objects that the function makes: no guard may name them
         self.names: set[str] = set()            # that code of the user uses
         self.library_names: set[str] = set()    # that code of Python's library and NumPy's uses, of objects of their classes
         self.cached_codes: set[CodeType] = set()        # of functions whose results a cache keeps
@@ -80,6 +83,8 @@ class Observation:
         self.objects: list[Any] = []            # whose attributes may be named; this keeps them alive
         self.of_library: list[Any] = []         # of these, the ones with a class of Python's library or NumPy's
         self.known: set[int] = set()
+        self.tensors: list[tuple[Guard, Any]] = []      # in guarded places, before
+        self.tensor_keys: set[int] = set()      # ids of tensors that are keys of dicts, or in sets: code may ask for them by identity
         self.impure: str | None = None          # the first thing that a replay would not repeat
         self.roots = [function, *values]
         self.is_repeated = False        # code runs besides the call of the user: it must change nothing
@@ -89,8 +94,9 @@ class Observation:
         if not self.is_watching:
             self.impure = "a profiler or a debugger is running"
             return self
+        gc.collect(0)       # objects that are young later were made by the function
         for root in self.roots:
-            self.reach(root)
+            self.observe(self.reach, root)
         sys.setprofile(self.hook)
         return self
 
@@ -103,29 +109,40 @@ class Observation:
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
         """Meet new code before it runs, and calls that are not the same each time."""
         if event == "call":
-            code = frame.f_code
-            if self.is_repeated and not (is_inside(code) or is_of_python(code) or makes_named_tuple(frame) or is_imported(frame)):
-                reason = changes_of(code, frame)
-                if reason:      # before it runs
-                    self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")
-            if code.co_name == "__init__" and code.co_argcount:
-                self.new.add(id(frame.f_locals[code.co_varnames[0]]))
-            reason = reason_of_report(frame)
-            if reason and frame.f_back is not None:
-                self.end(frame.f_back, reason)
-            if id(code) not in self.codes:
-                self.codes[id(code)] = code, False      # it may be met again meanwhile
-                self.codes[id(code)] = code, self.meet(code, frame)
-            if self.codes[id(code)][1]:
-                for value in arguments_of(code, frame).values():
-                    if id(value) in self.known:
-                        self.reach_attributes(value, all_names_of(value))
+            self.observe(self.meet_call, frame)
         elif event == "c_call" and self.impure is None:
-            reason = reason_of_call(argument, frame)
+            reason = self.observe(reason_of_call, argument, frame)
             if reason:
                 self.end(frame, reason)
         elif event == "return" and frame.f_code in self.cached_codes and (isinstance(argument, TensorImpl) or not is_opaque(argument)):
             self.is_early = True
+
+    def observe(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function, and refuse a replay where it raises: code of attributes of the user may, and the user's call goes on."""
+        try:
+            return function(*args)
+        except Uncapturable:
+            raise
+        except Exception as error:
+            self.refuse(f"its values cannot be observed, {type(error).__name__}: {error}")
+
+    def meet_call(self, frame: FrameType) -> None:
+        """Meet the code of a call that begins."""
+        code = frame.f_code
+        if self.is_repeated and not (is_inside(code) or is_of_python(code) or makes_named_tuple(frame) or is_imported(frame)):
+            reason = changes_of(code, frame)
+            if reason:      # before it runs
+                self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")
+        reason = reason_of_report(frame)
+        if reason and frame.f_back is not None:
+            self.end(frame.f_back, reason)
+        if id(code) not in self.codes:
+            self.codes[id(code)] = code, False      # it may be met again meanwhile
+            self.codes[id(code)] = code, self.meet(code, frame)
+        if self.codes[id(code)][1]:
+            for value in arguments_of(code, frame).values():
+                if id(value) in self.known:
+                    self.reach_attributes(value, all_names_of(value))
 
     def meet(self, code: CodeType, frame: FrameType) -> bool:
         """Guard the values that new code can name; return True if it is a library's, which may read any attribute of its arguments."""
@@ -154,7 +171,7 @@ class Observation:
             self.reach_attributes(each, names)
         for name in imports_of(code, frame):
             if name in sys.modules:
-                self.reach(sys.modules[name])
+                self.guard(GuardSource.KEY, sys.modules, name)
             else:
                 self.missing.append(name)
         module: Any = None
@@ -163,21 +180,23 @@ class Observation:
             if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.end(frame, f"assigns the global {name}: return the value instead")
             elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                if name in NAMESPACES:
-                    self.end(frame, f"uses {name}(): name the value, or give it as an argument")
                 module = self.follow(frame.f_globals, name)
                 if name not in frame.f_globals:
                     self.guard(GuardSource.KEY, frame.f_builtins, name)
+            elif instruction.opname == "LOAD_DEREF" and isinstance(frame.f_locals.get(name), ModuleType):
+                module = frame.f_locals[name]
             elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
                 data = vars(module).get(name) if is_of_user(module) else getattr(module, name, None)
                 reason = changes_unseen(data)
                 if reason:
                     self.end(frame, f"uses {module.__name__}.{name}, which {reason}: give its result as an argument")
-                module = self.follow(vars(module), name) if is_of_user(module) or not callable(data) and name in vars(module) else None
+                module = self.follow(vars(module), name)
             else:
                 module = None
-        if "self" in code.co_varnames[:code.co_argcount] and id(frame.f_locals.get("self")) not in self.new:
-            self.reach(frame.f_locals.get("self"))
+        if "self" in code.co_varnames[:code.co_argcount]:
+            value = frame.f_locals["self"]
+            if not any(value is young for young in gc.get_objects(0)):
+                self.reach(value)
 
     def follow(self, scope: dict[str, Any], name: str) -> ModuleType | None:
         """Guard a name in a module, and return its value if that is a module, too."""
@@ -244,10 +263,15 @@ class Observation:
         reason = changes_unseen(value)
         if reason:
             self.refuse(f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument")
+        if isinstance(value, (set, frozenset, dict)):
+            self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
         for part in parts_of(value):
-            self.reach(part)
-        for result in results_in_cache(value):
-            self.guard(GuardSource.ITEM, (result,), 0)
+            if isinstance(part, np.ndarray):
+                self.guard(GuardSource.ITEM, (part,), 0)
+            else:
+                self.reach(part)
+        for cache, key in keys_of_cache(value):     # of results, which an emptied cache does not have
+            self.guard(GuardSource.KEY, cache, key)
         if isinstance(value, FunctionType):
             self.reach_function(value)
         elif isinstance(value, (list, tuple, deque)):
@@ -281,6 +305,8 @@ class Observation:
             self.refuse(str(error))
             return None
         self.guards.append(guard)
+        if guard.role == GuardRole.TENSOR:
+            self.tensors.append((guard, guard.value_now()))
         return guard
 
     def reach_function(self, function: FunctionType) -> None:
@@ -298,12 +324,12 @@ class Observation:
     def reach_attributes(self, value: Any, names: Iterable[str]) -> None:
         """Guard the attributes of an object that code may name."""
         if isinstance(value, ModuleType):
-            if self.names & LOOKUPS:        # other values have names in the code, or lead too far
-                names = {*names, *(name for name, item in vars(value).items() if name[:2] != "__"
-                                   and (is_opaque(item) or isinstance(item, (FunctionType, list, tuple, dict))))}
+            if self.names & LOOKUPS:        # other modules have names in the code, or lead too far
+                names = {*names, *(name for name, item in vars(value).items() if name[:2] != "__" and not isinstance(item, ModuleType))}
             for name in names if is_of_user(value) else ():
                 self.guard(GuardSource.KEY, vars(value), name)
-            return
+            if type(value) is ModuleType:
+                return
         kind = value if isinstance(value, type) else type(value)
         attributes = getattr(value, "__dict__", None)
         if isinstance(value, FunctionType) and is_inside(value.__code__):
@@ -313,11 +339,13 @@ class Observation:
             names = {name for name in own if name in names or self.names & LOOKUPS and name[0] != "_"}
         elif is_written_in_c(kind) and (isinstance(value, type) or attributes is None):
             return
-        elif self.names & LOOKUPS or is_container_of_python(value):
+        elif self.names & LOOKUPS or is_container_of_python(value) or isinstance(value, SimpleNamespace):
             names = {*names, *all_names_of(value)}
-        if isinstance(value, type):
-            names = {*names, "__new__"}     # a call of the class runs it
-        else:
+            if isinstance(attributes, dict) and (GuardSource.SIZE, id(attributes), None) not in self.seen:
+                self.seen.add((GuardSource.SIZE, id(attributes), None))
+                self.add(GuardSource.SIZE, attributes, None)
+        names = {*names, *special_names_of(kind), *special_names_of(type(value))}
+        if not isinstance(value, type):
             if not is_written_in_c(kind):
                 self.guard(GuardSource.ATTRIBUTE, value, "__class__")
             if isinstance(attributes, dict):

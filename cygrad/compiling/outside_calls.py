@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 # Modules whose functions have another result each time, or reach files; and modules of Python and NumPy that draw numbers.
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket", "mpi4py.MPI"}
 FILES = {"posix", "nt", "io", "_io"}
-# Functions of these that reach no file and no other process.
-CONSTANT = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "text_encoding", "cpu_count", "Get_rank", "Get_size"}
+# Functions of these that reach no file and no other process, or only lock.
+CONSTANT = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "text_encoding", "cpu_count", "Get_rank", "Get_size",
+            "__enter__", "__exit__", "acquire", "release"}
 # Modules of Python's that are written in C, and whose functions have results of their arguments alone.
-PURE = {"abc", "array", "binascii", "bisect", "builtins", "cmath", "codecs", "collections", "copy", "csv", "enum", "functools", "hashlib",
-        "heapq", "itertools", "json", "math", "operator", "pickle", "re", "sre", "statistics", "string", "struct", "types", "typing",
-        "unicodedata", "warnings", "weakref", "zlib"}
+PURE = {prefix + name for prefix in ("", "_") for name in (
+    "abc", "array", "binascii", "bisect", "builtins", "cmath", "codecs", "collections", "copy", "csv", "enum", "functools", "hashlib",
+    "heapq", "itertools", "json", "math", "operator", "pickle", "re", "sre", "statistics", "string", "struct", "types", "typing",
+    "unicodedata", "warnings", "weakref", "zlib")}
 # Functions that return a state of Python's or NumPy's, and are written in Python.
 REPORTS = {"currentframe", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall", "get_printoptions", "import_module", "isEnabledFor",
            "localeconv", "stack"}
@@ -29,21 +31,21 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
     """Return why a function written in C, which a frame calls, has another result each time; None: it has not."""
     if function is open and runs_for_user(frame, by_package=True):
         return "opens a file, which may have another content each time: give it as an argument"
-    owner = getattr(function, "__self__", None)
-    module, name = getattr(function, "__module__", None) or type(owner).__module__, getattr(function, "__qualname__", str(function))
-    if function.__name__ in CONSTANT:
+    owner, name = function.__self__, function.__qualname__
+    kind = owner if isinstance(owner, type) else type(owner)
+    modules = {function.__module__ or "builtins", *(base.__module__ for base in kind.__mro__)}
+    if function.__name__ in CONSTANT or owner is sys.stdout or owner is sys.stderr:
         return None
-    if module in FILES and runs_for_user(frame, by_package=False):
+    if modules & FILES and runs_for_user(frame, by_package=False):
         return of_state(name)
-    if is_inside(frame.f_code) or writes_messages(frame):
+    if is_inside(frame.f_code) or writes_messages(frame) or is_imported(frame):
         return None
-    draws = module in IMPURE or type(owner).__module__.startswith("numpy.random") or getattr(owner, "__name__", "") in IMPURE
-    starts_thread = function.__name__ == "start_new_thread"
-    if (draws or function is os.urandom or starts_thread) and not is_imported(frame):
-        return "starts a thread, in which it is not observed" if starts_thread else of_state(name)
-    root = module.partition(".")[0]
-    reads_state = root in sys.stdlib_module_names and root.lstrip("_") not in PURE or function is input
-    return of_state(name) if reads_state and not (is_of_python(frame.f_code) or is_imported(frame)) else None
+    if function.__name__ == "start_new_thread":
+        return "starts a thread, in which it is not observed"
+    if modules & IMPURE or function is os.urandom or any(module.startswith("numpy.random") for module in modules):
+        return of_state(name)
+    reads_state = any(module.partition(".")[0] in sys.stdlib_module_names - PURE for module in modules) or function is input
+    return of_state(name) if reads_state and not is_of_python(frame.f_code) else None
 
 
 def reason_of_report(frame: FrameType) -> str | None:

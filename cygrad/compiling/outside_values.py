@@ -60,7 +60,8 @@ UNDERSTOOD: tuple[type, ...] = (
     operator.itemgetter, operator.methodcaller, slice, type(...), type(NotImplemented), io.IOBase, struct.Struct,
     LockType, RLock)
 EXTENSIONS = {"cygrad", "numpy", "mpi4py"}       # their classes hold tensors, arrays and processes
-UNDERSTOOD_NAMES = {CYTHON_FUNCTION, "CField", "_tuplegetter"}      # of such classes that no module names
+# Of such classes that no module names.
+UNDERSTOOD_NAMES = {CYTHON_FUNCTION, "fused_cython_function", "CField", "_tuplegetter", "_lru_list_elem"}
 
 
 def is_opaque(value: Any) -> bool:
@@ -104,8 +105,8 @@ def changes_unseen(value: Any) -> str | None:
         return "has another value in each thread or context"
     if kind.__module__ in QUEUES:
         return "is a queue, whose items change"
-    if value is sys.modules:
-        return "has all modules"
+    if any(value is each for each in (sys.modules, globals, __import__)):
+        return "leads to the values of all modules"
     if str(getattr(value, "__module__", None)).startswith(SETTINGS):
         return "depends on settings, which may change"
     if isinstance(value, np.ufunc) and not any(types.strip("O->") for types in value.types):
@@ -141,6 +142,10 @@ def parts_of(value: Any) -> Iterable[Any]:
         return (value(),)
     if isinstance(value, slice):
         return value.start, value.stop, value.step
+    if isinstance(value, functools._lru_cache_wrapper):     # a cache with a limit has its results elsewhere than in its dict
+        return [part for part in gc.get_referents(value) if not isinstance(part, (type, dict))]
+    if isinstance(value, operator.methodcaller):
+        return value.__reduce__()[1]
     if isinstance(value, VIEWS):
         return gc.get_referents(value)
     if isinstance(value, (set, frozenset, dict)):       # of a dict, the keys
@@ -153,17 +158,18 @@ def parts_of(value: Any) -> Iterable[Any]:
     return (attributes["__wrapped__"],) if isinstance(attributes, dict) and "__wrapped__" in attributes else ()
 
 
-def results_in_cache(value: Any) -> Iterator[Any]:
-    """Yield the results, and the arguments, in a cache of `functools`; nothing for another value."""
+def keys_of_cache(value: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
+    """Yield the dict in a cache of `functools`, with each key; nothing for another value."""
     if isinstance(value, functools._lru_cache_wrapper):
         for part in gc.get_referents(value):
-            parts = (part,) if type(part) is not dict else () if part is vars(value) else part.values()
-            yield from (each for each in parts if not (isinstance(each, type) or type(each).__name__ == "_lru_list_elem"))
+            if type(part) is dict and part is not vars(value):
+                yield from ((part, key) for key in part)
 
 
 def is_lookup(value: Any) -> bool:
     """Return True for a function that looks attributes up by names which are no part of the code."""
-    return isinstance(value, (operator.attrgetter, operator.methodcaller)) or any(value is each for each in (getattr, vars, dir))
+    functions = getattr, hasattr, setattr, delattr, vars, dir, operator.attrgetter, operator.methodcaller
+    return isinstance(value, (operator.attrgetter, operator.methodcaller)) or any(value is each for each in functions)
 
 
 def draws_numbers(value: Any) -> bool:
@@ -188,6 +194,12 @@ def all_names_of(value: Any) -> set[str]:
     kind = value if isinstance(value, type) else type(value)
     names = {name for base in kind.__mro__ if not is_written_in_c(base) for name in vars(base) if not name.startswith("__")}
     return names.union(value.__dict__ if isinstance(getattr(value, "__dict__", None), dict) else ())
+
+
+def special_names_of(kind: type) -> set[str]:
+    """Return the names of the special methods of a class of the user, which Python calls without a name in code."""
+    return {name for base in kind.__mro__ if not (is_written_in_c(base) or is_of_package(base)) for name, each in vars(base).items()
+            if name.startswith("__") and (callable(each) or isinstance(each, (staticmethod, classmethod)))}
 
 
 def is_of_library_class(value: Any) -> bool:

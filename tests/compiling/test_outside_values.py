@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import types
+import weakref
 from array import array
 from concurrent.futures import Future
 
@@ -151,6 +152,26 @@ SETTINGS, MODULES, OF_CLASS, DERIVED = Settings(), {"a": MODULE}, OfClass(), Der
 GET_RATE, KEYED, SCALE = functools.partial(getattr, SETTINGS, "rate"), {(SETTINGS, 1): 0}, np.vectorize(lambda one: one * SETTINGS.rate)
 
 
+NUMBERS, LAYOUT = np.array([2.0]), {}
+REFERENCE, METHOD = weakref.ref(NUMBERS), types.MethodType(lambda numbers: numbers[0], NUMBERS)
+ARRAYS = np.arange(9.0).reshape(3, 3), np.asfortranarray(np.arange(9.0).reshape(3, 3))
+
+
+def of_product(settings):
+    """Return a special method under a name that is not its own."""
+    def product(self, other):
+        return settings.rate * other
+    return product
+
+
+OPERATOR = type("Operator", (), {"__mul__": of_product(SETTINGS)})()
+
+
+@functools.lru_cache
+def of_settings():
+    return SETTINGS.rate
+
+
 def documented():
     "2.0"
 
@@ -191,6 +212,13 @@ CHANGES = {
     "import of a dotted name": (imports_a_dotted_name, functools.partial(setattr, INNER, "rate")),
     "module under another name": (by_alias, functools.partial(setattr, MODULE, "rate")),
     "module in a dict": ((lambda x: x * MODULES["a"].rate), functools.partial(setattr, MODULE, "rate")),
+    "special method that another function has made": of_attribute(SETTINGS, lambda _: OPERATOR * 1.0),
+    "cache that is emptied": ((lambda x: x * of_settings()), lambda value: (setattr(SETTINGS, "rate", value), of_settings.cache_clear(),
+                                                                         of_settings())),
+    "weak reference to an array": of_item(NUMBERS, lambda _: REFERENCE()[0]),
+    "method of an array": of_item(NUMBERS, lambda _: METHOD()),
+    "strides of an array": ((lambda x: x * LAYOUT["array"].ravel("K")[1]), lambda value: LAYOUT.update(array=ARRAYS[value == 5])),
+    "function of a module of NumPy's": ((lambda x: x * np.outside(2.0)), lambda value: setattr(np, "outside", lambda x: x * value)),
     "list in a cache": ((lambda x: x * cached_list(1)[0]), lambda value: cached_list(1).__setitem__(0, value)),
     "tensor in a cache": ((lambda x: x * cached_tensor()), lambda value: cached_tensor().fill_(value)),
     "object in the cache of a method": ((lambda x: x * WITH_CACHE.get().rate), lambda value: setattr(WITH_CACHE.get(), "rate", value)),
@@ -255,6 +283,163 @@ def test_explain_calls_twice_where_the_first_call_is_too_early():
     assert cg.compile(lambda x: x * cached_list(2)[0]).explain(X).startswith("1 steps: mul")
 
 
+# ----- Values that the function itself changes -----
+def swaps_buffers(state, x):
+    state.second.copy_(state.first * 0.5 + x)
+    state.first, state.second = state.second, state.first
+    return state.first * 1
+
+
+def updates_parameters(state, x):
+    gradients = cg.autograd.grad(((state.parameters[0] * x + state.parameters[1]) ** 2).sum(), state.parameters)
+    for k, (parameter, gradient) in enumerate(zip(state.parameters, gradients, strict=True)):
+        state.parameters[k] = (parameter - 0.01 * gradient).detach().requires_grad_()
+    return state.parameters[0] * 1
+
+
+def takes_several_steps(state, x):
+    state.slopes.append(-x * state.first)
+    state.first = state.first + 0.1 * (1.5 * state.slopes[1] - 0.5 * state.slopes[0])
+    return state.first * 1
+
+
+def keeps_a_result(state, x):
+    state.last = x.tanh()
+    return x * 2
+
+
+def sets_by_name(state, x):
+    for k, name in enumerate(("first", "second")):
+        setattr(state, name, getattr(state, name) + k + x)
+    return state.first * state.second
+
+
+def sets_new_names(state, x):
+    setattr(state, f"h{len(vars(state))}", x)
+    return x * len(vars(state))
+
+
+def fills_a_table(state, x):
+    if "scale" not in state.table:
+        state.table["scale"] = 3.0
+    return x * state.table["scale"]
+
+
+def by_its_parameter(state, x):
+    return x * state.moments[state.parameters[0]]
+
+
+class State:
+    def __init__(self):
+        self.first, self.second, self.last = X.clone(), X * 2, X.clone()
+        self.parameters = [X.clone().requires_grad_(), X.clone().requires_grad_()]
+        self.slopes, self.table = collections.deque([X.clone(), X * 3], maxlen=2), {}
+        self.moments = {self.parameters[0]: 2.0, self.parameters[1]: 3.0}
+
+    def values(self):
+        """Return all tensors, and the names of attributes."""
+        return [self.first, self.second, self.last, *self.parameters, *self.slopes], sorted(vars(self))
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("step", [swaps_buffers, updates_parameters, takes_several_steps, keeps_a_result, sets_by_name, sets_new_names,
+                                  fills_a_table, by_its_parameter])
+@pytest.mark.parametrize("is_argument", [True, False])
+def test_a_function_changes_values_at_each_call(step, is_argument):
+    ours, theirs = State(), State()
+    compiled = cg.compile(step) if is_argument else cg.compile(lambda x: step(ours, x))
+    for k in range(5):
+        x = X + k
+        same(compiled(ours, x) if is_argument else compiled(x), step(theirs, x))
+        for a, b in zip(ours.values()[0], theirs.values()[0], strict=True):
+            same(a, b)
+        assert ours.values()[1] == theirs.values()[1]
+        ours.parameters.reverse()
+        theirs.parameters.reverse()
+
+
+def test_a_table_that_the_first_call_fills():
+    state = State()
+    compiled = cg.compile(lambda x: fills_a_table(state, x))
+    for _ in range(4):
+        same(compiled(X), X * 3)
+    assert tuple(compiled.cache_info()) == (2, 2, 0, 1)
+
+
+@pytest.mark.parametrize("step", [swaps_buffers, takes_several_steps, keeps_a_result])
+def test_a_loop_whose_body_changes_values(step):
+    ours, theirs = State(), State()
+    x = y = X
+    for _ in range(60):
+        y = step(theirs, y) * 0.5
+    x, _ = cg.func.scan(lambda x, _: (step(ours, x) * 0.5, None), x, None, length=60)
+    same(x, y)
+    for a, b in zip(ours.values()[0], theirs.values()[0], strict=True):
+        same(a, b)
+
+
+def test_results_are_new_containers():
+    history = []
+    for function in (lambda x: (x, history), lambda x: {x: x * 2}):
+        with pytest.raises(RuntimeError, match="it returns a (list from outside|dict)"):
+            captured(function)(X)
+    pair = type("Doubled", (collections.namedtuple("Doubled", "a b"),), {"__new__": lambda cls, a, b: tuple.__new__(cls, (a * 2, b))})
+    compiled = captured(lambda x: pair(x, x))
+    for _ in range(2):
+        assert [item.tolist() for item in compiled(X)] == [(X * 2).tolist(), X.tolist()]
+
+
+def test_objects_that_the_function_makes_without_an_init():
+    class Model:
+        def run(self, x):
+            self.x = x * 2
+            return self.x + 1
+
+    compiled = captured(lambda x: Model().run(x))
+    for k in range(3):
+        same(compiled(X + k), (X + k) * 2 + 1)
+    assert compiled.cache_info().hits == 2
+
+
+def test_attributes_that_raise():
+    table = type("Table", (dict,), {"__getattr__": dict.__getitem__})(rate=2.0)
+    compiled = captured(lambda x: x * table.get("rate"))
+    for rate in (2.0, 5.0):
+        table["rate"] = rate
+        for _ in range(2):
+            same(compiled(X), X * rate)
+    nested = []
+    for _ in range(5000):
+        nested = [nested]
+    with pytest.raises(RuntimeError, match="its values cannot be observed, RecursionError"):
+        captured(lambda x: x * len(nested))(X)
+
+
+class Walker:
+    def step(self, x):
+        return x * 2
+
+
+ALIKE = {"bound method": lambda: WALKER.step, "number of NumPy's": lambda: np.float64(2.0), "sizes": lambda: X.shape,
+         "slice": lambda: slice(0, 2), "range": lambda: range(2)}
+WALKER = Walker()
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_arguments_that_are_equal_have_one_program(name):
+    compiled = captured(lambda x, value: x * 2)
+    for _ in range(3):
+        compiled(X, ALIKE[name]())
+    assert tuple(compiled.cache_info()) == (2, 1, 0, 1)
+
+
+def test_keys_of_dicts_among_the_arguments():
+    compiled = captured(lambda x, table: cg.tensor([*table]) + x)
+    for table in ({1: 0}, {1.5: 0}, {True: 0}, {2: 0}):
+        for _ in range(2):
+            same(compiled(X, table), cg.tensor([*table]) + X)
+
+
 # ----- Ends of captures -----
 def starts_a_thread(x):
     thread = threading.Thread(target=int)
@@ -273,9 +458,9 @@ ENDS = {
     "decimal": (lambda x: x * float(decimal.Decimal(1) / 3), "depends on settings"),
     "array of objects": (lambda x: x * OBJECTS[0], "an array of objects"),
     "function of Python by NumPy": (lambda x: x * TWICE(1.0), "calls a function of Python by NumPy"),
-    "modules": (lambda x: x * sys.modules["outside_module"].rate, "has all modules"),
+    "modules": (lambda x: x * sys.modules["outside_module"].rate, "sys.modules, which leads to the values of all modules"),
     "import_module": (lambda x: x * importlib.import_module("outside_module").rate, "calls import_module"),
-    "__import__": (lambda x: x * __import__("outside_module").rate, r"uses __import__\(\)"),
+    "__import__": (lambda x: x * __import__("outside_module").rate, "__import__, which leads to the values of all modules"),
     "globals of a function": (lambda x: x * documented.__globals__["SETTINGS"].rate, "uses __globals__"),
     "frame": (lambda x: x * sys._getframe().f_globals["SETTINGS"].rate, "uses f_globals"),
     "derived classes": (lambda x: x * len(OfClass.__subclasses__()), "uses __subclasses__"),

@@ -17,6 +17,7 @@ cpdef enum GuardSource:
     CLASS_KEY       # in the dict of a class
     SIZE
     GRADIENT        # of a tensor among the inputs: `holder` is its number
+    INPUT           # this tensor itself, as code has asked for it by identity
 
 cdef class Guard:
     cdef readonly int source, role

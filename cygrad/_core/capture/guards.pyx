@@ -47,7 +47,7 @@ cdef object content_of(object values):
     check_bytes(values.nbytes)
     if values.dtype.hasobject:
         raise Uncapturable("its code names an array of objects, which may change between calls: make a list of it before")
-    return values.dtype.str, values.shape, values.tobytes()
+    return type(values), None if type(values) is ndarray else id(values), values.dtype, values.shape, values.strides, values.tobytes()
 
 
 @cython.final
@@ -62,6 +62,9 @@ cdef class Guard:
             return
         if source == NAMES:
             self.role = ABSENT
+            return
+        if source == INPUT:
+            self.role, self.value = IDENTICAL, value
             return
         if value is MISSING:
             value = self.current([])
@@ -80,7 +83,8 @@ cdef class Guard:
 
     def __repr__(self):
         names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
-                 CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor"}
+                 CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor",
+                 INPUT: "{name}"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):
@@ -95,6 +99,8 @@ cdef class Guard:
             return self.holder[self.name] if self.name < len(self.holder) else MISSING
         if self.source == GRADIENT:
             return (<TensorImpl>tensors[self.holder]).gradient
+        if self.source == INPUT:
+            return tensors[self.holder]
         if self.source == CLASS_KEY:
             return self.holder.__dict__.get(self.name, MISSING)
         try:
@@ -113,7 +119,7 @@ cdef class Guard:
         if self.role == LENGTH:
             try:
                 return size_of(self.holder) == self.value
-            except (Uncapturable, ValueError):      # of more bytes, or released
+            except Exception:       # of more bytes, released, or by keys that do not compare
                 return False
         if self.source == NAMES:
             return not self.holder or (<set>self.name).isdisjoint(self.holder)

@@ -111,5 +111,5 @@ cdef object mapped(object value, object (*function)(object, object), object argu
         return {name: function(item, argument) for name, item in value.items()}
     if isinstance(value, (tuple, list)):
         items = [function(item, argument) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return tuple.__new__(type(value), items) if hasattr(value, "_fields") else type(value)(items)
     return value

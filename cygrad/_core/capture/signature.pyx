@@ -15,10 +15,13 @@ from cygrad._core.levels.tangents cimport Dual, arranged_tangent, tangent_at, vi
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
 
-from numpy import ndarray
+from types import MethodType
+
+from numpy import generic, ndarray, void
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.levels.tangents import without_tangent
+from cygrad._core.memory.sizes import Size
 
 cdef enum:
     FEW = 8         # tensors that are compared with each other
@@ -171,12 +174,19 @@ cdef object kind_of_value(object value, list tensors, list others, tuple levels)
         return kind_of_parts(value, tensors, levels)
     if is_plain_value(value):
         return plain_kind(value)
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or kind is Size:
         return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
     if kind is dict:
-        return kind, *[(key, kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value).items()]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind, *[(key if type(key) is str else kind_of_value(key, tensors, others, levels),
+                        kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value).items()]
+    if isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
         return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
+    if kind is slice:
+        return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.start, value.stop, value.step)]
+    if kind is range or isinstance(value, generic) and not isinstance(value, void):
+        return kind, value if kind is range else value.tobytes()
+    if kind is MethodType:
+        return kind, kind_of_value(value.__func__, tensors, others, levels), kind_of_value(value.__self__, tensors, others, levels)
     if isinstance(value, ndarray):
         raise Uncommon("an array of NumPy's among the arguments")
     others.append(value)

@@ -337,6 +337,8 @@ class Observation:
         if is_of_package(kind):
             own = () if isinstance(value, type) or attributes is None else {*attributes}
             names = {name for name in own if name in names or self.names & LOOKUPS and name[0] != "_"}
+            if not names:
+                return
         elif is_written_in_c(kind) and (isinstance(value, type) or attributes is None):
             return
         elif self.names & LOOKUPS or is_container_of_python(value) or isinstance(value, SimpleNamespace):

@@ -61,12 +61,14 @@ UNDERSTOOD: tuple[type, ...] = (
     LockType, RLock)
 EXTENSIONS = {"cygrad", "numpy", "mpi4py"}       # their classes hold tensors, arrays and processes
 # Of such classes that no module names.
-UNDERSTOOD_NAMES = {CYTHON_FUNCTION, "fused_cython_function", "CField", "_tuplegetter", "_lru_list_elem"}
+UNDERSTOOD_NAMES = {"fused_cython_function", "CField", "_tuplegetter", "_lru_list_elem"}
 
 
 def is_opaque(value: Any) -> bool:
     """Return True for a value that leads to no other value."""
-    return type(value) in CONSTANT or isinstance(value, OPAQUE) or isinstance(value, np.generic) and not isinstance(value, np.void)
+    kind = type(value)
+    return (kind in CONSTANT or kind.__name__ == CYTHON_FUNCTION or isinstance(value, OPAQUE)
+            or isinstance(value, np.generic) and not isinstance(value, np.void))
 
 
 def is_written_in_c(kind: type) -> bool:

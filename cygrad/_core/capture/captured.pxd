@@ -71,7 +71,7 @@ cdef class Captured:
     cdef int place_rest(self, list bases, list first, list last, list used) except -1
     cdef int make_groups(self, list used, list first, list last, list bases) except -1
     cdef int link(self, list bases) except -1
-    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, list bases) except -1
+    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, dict loops, list bases) except -1
     cdef int link_kernel(self, LinkedStep* step, kernel_function run, void* arguments, size_t argument_bytes, int outcome,
                          dict known) except -1
     cdef int link_addresses(self, LinkedStep* step, list places, list bases) except -1

@@ -15,8 +15,8 @@ from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (APART, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, NO_OUTCOME, PYTHON,
-                                              STEPS_BETWEEN_SIGNALS, Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop,
+from cygrad._kernels.programs.linked cimport (APART, CALL_SITES, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, NO_OUTCOME,
+                                              PYTHON, STEPS_BETWEEN_SIGNALS, Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop,
                                               kind_of_sum, run_element_sum, run_loop)
 
 cdef extern from "system/poison.h" nogil:
@@ -380,6 +380,7 @@ cdef class Captured:
         cdef StepGroup group
         cdef Py_ssize_t k, count = 0
         cdef dict arguments = {}, kernels = {}      # equal ones are one
+        cdef dict loops = {}        # numbers of them
         for k in range(self.notes.count):
             count += self.notes.notes[k].count
         self.steps = <LinkedStep*>calloc(max(self.notes.count, 1), sizeof(LinkedStep))
@@ -394,7 +395,7 @@ cdef class Captured:
             self.link_addresses(&self.steps[group.first], group.places, bases)
         for k in range(self.notes.count):
             if self.steps[k].content is NULL and self.steps[k].kind != MEMBER:
-                self.link_note(&self.notes.notes[k], &self.steps[k], arguments, kernels, bases)
+                self.link_note(&self.notes.notes[k], &self.steps[k], arguments, kernels, loops, bases)
         for call in self.calls:
             self.lay_out(call, bases)
         self.argument_sets = len(arguments)
@@ -416,7 +417,8 @@ cdef class Captured:
             self.address_count += 1
         return 0
 
-    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, list bases) except -1:
+    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, dict loops, list bases) except -1:
+        cdef Loop* each
         cdef int j
         if note.kind == CALL:
             step.kind = PYTHON
@@ -424,8 +426,10 @@ cdef class Captured:
         if note.run is run_loop:
             self.run_over_end(note)
         share_arguments(note, arguments)
-        if note.run is run_loop and self.link_places(note, step, kind_of_loop(<const Loop*>note.arguments), bases):
-            step.content = &(<Loop*>note.arguments).number if step.kind < ELEMENT_KINDS else note.arguments
+        each = <Loop*>note.arguments
+        if note.run is run_loop and self.link_places(note, step, kind_of_loop(each), bases):
+            step.content = &each.number if step.kind < ELEMENT_KINDS else note.arguments
+            step.count = loops.setdefault(<size_t>each.loop, len(loops)) % CALL_SITES
             return 0
         if note.run is run_element_sum and self.link_places(note, step, kind_of_sum(<const ElementSum*>note.arguments), bases):
             step.content = note.arguments

@@ -28,7 +28,7 @@ cdef extern from "programs/element_steps.h" nogil:
         void* content       # a number, a sum, a Loop or a Kernel, which many steps may share; or nothing
         int offsets[MAX_PLACES]     # of the operands
         unsigned short bases[MAX_PLACES]
-        unsigned char kind, count   # 0 of those that are apart
+        unsigned char kind, count   # 0 of those that are apart; of a loop, the place that calls it
     ctypedef struct ElementSum "cg_element_sum":    # a sum of multiples of a few doubles, one by one
         double numbers[2 * MAX_TERMS]
         int n
@@ -36,6 +36,11 @@ cdef extern from "programs/element_steps.h" nogil:
         bint plain              # no sum and no product is multiplied
     # Run a step of a kind below ELEMENT_KINDS.
     void cg_run_element_step(const LinkedStep* step, char** bases)
+
+cdef extern from "programs/call_sites.h" nogil:
+    enum:
+        CALL_SITES "CG_CALL_SITES"
+    void cg_call_loop(int site, cg_loop loop, char** data, const intptr_t* strides, intptr_t n, const void* params)
 
 cdef enum LinkedKind:
     LOOP = ELEMENT_KINDS    # a loop over dense operands, of which one may be a number

@@ -73,7 +73,7 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
             continue
         each = <Loop*>step.content
         put_number(each, data)
-        each.loop(data, each.strides, each.n, each.params)
+        cg_call_loop(step.count, each.loop, data, each.strides, each.n, each.params)
         limit -= each.n
     return k
 

@@ -30,7 +30,7 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "leve
                                  "contraction", "rules", "replay"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
-                                 "copies", "lookups", "splitting", "storage", "saved"), SHORT)}
+                                 "copies", "lookups", "splitting", "storage", "saved", "points"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

@@ -84,7 +84,8 @@ class Capture:
         if keeps_changes:
             self.changes = Changes(notes)
         try:
-            self.entry = None if self.is_early else self.program(notes, observation, value)
+            outside = () if self.owner._is_step else observation.known.union(containers_in((args, kwargs)))
+            self.entry = None if self.is_early else self.program(notes, observation, value, outside)
         except Uncapturable as error:
             self.reason, self.may_settle = str(error), isinstance(error, ChangesOutside)
         except MemoryError:     # for the program; the function has had enough
@@ -109,8 +110,8 @@ class Capture:
         finally:
             sys.setprofile(hook)
 
-    def program(self, notes: Notes, observation: Observation, value: Any) -> Entry:
-        """Return the program of the notes; Uncapturable where they are none."""
+    def program(self, notes: Notes, observation: Observation, value: Any, outside: Collection[int] = ()) -> Entry:
+        """Return the program of the notes; Uncapturable where they are none. outside: ids of containers that the result may not have."""
         if observation.impure:
             raise Uncapturable(observation.impure)
         if notes.hooks_outside:
@@ -130,7 +131,7 @@ class Capture:
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
         changed = notes.changed_gradients()
         results: list[Any] = []
-        template = take_apart(value, results, observation.known.union(containers_in((self.args, self.kwargs))))
+        template = take_apart(value, results, outside)
         if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
         gradients: list[tuple[int, int | None]] = []

@@ -83,17 +83,17 @@ def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
         return function
     if not isinstance(function, FunctionType):
-        return Compiled(function, False, warns=False)
+        return Compiled(function, False, is_step=True)
     known: Compiled | None = vars(function).get("__captured__")     # it dies with the function
     if known is None or known._function is not function:            # `functools.wraps` copies it to another one
-        known = function.__dict__["__captured__"] = Compiled(function, False, warns=False)
+        known = function.__dict__["__captured__"] = Compiled(function, False, is_step=True)
     return known
 
 
 class Compiled:
     """A function with a cache of programs, by the kind of its arguments."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, warns: bool = True) -> None:
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, is_step: bool = False) -> None:
         functools.update_wrapper(self, function)
         self._function, self._fullgraph, self._follows_floats = function, fullgraph, follows_floats
         self._entries: dict[Any, list[Entry]] = {}
@@ -101,7 +101,7 @@ class Compiled:
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
         self._hits = self._misses = self._eager = self._early = 0
         self._unsettled: Counter[Any] = Counter()
-        self._warned = not warns
+        self._is_step = self._warned = is_step      # of a loop: which containers it returns does not matter
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -246,7 +246,8 @@ class Observation:
         reason = changes_unseen(value)
         if reason:
             self.refuse(f"its code names {guard!r}, which {reason}: give the result as an argument")
-        self.reach(value)
+        else:
+            self.reach(value)
 
     def reach(self, value: Any) -> None:
         """Guard the places that code can reach from a value."""
@@ -263,6 +264,7 @@ class Observation:
         reason = changes_unseen(value)
         if reason:
             self.refuse(f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument")
+            return
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
         for part in parts_of(value):

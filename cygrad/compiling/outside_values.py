@@ -122,10 +122,11 @@ def changes_unseen(value: Any) -> str | None:
 
 
 def is_understood(value: Any, kind: type) -> bool:
-    """Return True for a value of a class in Python, and one in C that does not change, or is compared by guards."""
+    """Return True for a value of a class in Python, and one in C that does not change, is a function, or is compared by guards."""
     return (not is_written_in_c(kind) or is_opaque(value) or isinstance(value, UNDERSTOOD) or kind is object or has_bytes(value)
             or kind.__module__.partition(".")[0] in EXTENSIONS or kind.__name__ in UNDERSTOOD_NAMES
-            or kind.__hash__ not in (None, object.__hash__))
+            or kind.__hash__ not in (None, object.__hash__)
+            or callable(value) and not any(hasattr(kind, name) for name in ("__getitem__", "__iter__", "__len__")))
 
 
 def parts_of(value: Any) -> Iterable[Any]:

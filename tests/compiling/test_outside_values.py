@@ -507,6 +507,13 @@ def computes_by_the_library(x):
     return x * functools.reduce(operator.mul, dataclasses.astuple(Data()), 1.0) * np.linalg.norm([3.0, 4.0])
 
 
+FUNCTION_OF_C = functools.cmp_to_key(int)      # of a class that no list has
+
+
+def names_a_function(x):
+    return x * 2 if callable(FUNCTION_OF_C) else x
+
+
 def imports_if_there(x):
     try:
         import a_module_that_is_not_there
@@ -515,7 +522,8 @@ def imports_if_there(x):
     return x * a_module_that_is_not_there.rate
 
 
-@pytest.mark.parametrize("function", [logs, joins_paths, makes_named_tuples, computes_by_the_library, imports_if_there])
+@pytest.mark.parametrize("function", [logs, joins_paths, makes_named_tuples, computes_by_the_library, names_a_function,
+                                      imports_if_there])
 def test_functions_of_the_library_are_captured(function):
     compiled = captured(function)
     for _ in range(3):

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 IMPURE = {"time", "random", "_random", "numpy.random", "datetime", "_socket", "mpi4py.MPI"}
 FILES = {"posix", "nt", "io", "_io"}
 # Functions of these that reach no file and no other process, or only lock.
-CONSTANT = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "text_encoding", "cpu_count", "Get_rank", "Get_size",
+HARMLESS = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "text_encoding", "cpu_count", "Get_rank", "Get_size",
             "__enter__", "__exit__", "acquire", "release"}
 # Modules of Python's that are written in C, and whose functions have results of their arguments alone.
 PURE = {prefix + name for prefix in ("", "_") for name in (
     "abc", "array", "binascii", "bisect", "builtins", "cmath", "codecs", "collections", "copy", "csv", "enum", "functools", "hashlib",
     "heapq", "itertools", "json", "math", "operator", "pickle", "re", "sre", "statistics", "string", "struct", "types", "typing",
     "unicodedata", "warnings", "weakref", "zlib")}
+STATEFUL = sys.stdlib_module_names - PURE
 # Functions that return a state of Python's or NumPy's, and are written in Python.
 REPORTS = {"currentframe", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall", "get_printoptions", "import_module", "isEnabledFor",
            "localeconv", "stack"}
@@ -34,7 +35,7 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
     owner, name = function.__self__, function.__qualname__
     kind = owner if isinstance(owner, type) else type(owner)
     modules = {function.__module__ or "builtins", *(base.__module__ for base in kind.__mro__)}
-    if function.__name__ in CONSTANT or owner is sys.stdout or owner is sys.stderr:
+    if function.__name__ in HARMLESS or owner is sys.stdout or owner is sys.stderr:
         return None
     if modules & FILES and runs_for_user(frame, by_package=False):
         return of_state(name)
@@ -44,7 +45,7 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
         return "starts a thread, in which it is not observed"
     if modules & IMPURE or function is os.urandom or any(module.startswith("numpy.random") for module in modules):
         return of_state(name)
-    reads_state = any(module.partition(".")[0] in sys.stdlib_module_names - PURE for module in modules) or function is input
+    reads_state = any(module.partition(".")[0] in STATEFUL for module in modules) or function is input
     return of_state(name) if reads_state and not is_of_python(frame.f_code) else None
 
 

@@ -207,15 +207,18 @@ def special_names_of(kind: type) -> set[str]:
 
 def is_of_library_class(value: Any) -> bool:
     """Return True for an object with a class that Python's library, or NumPy, has written in Python: their code reads its attributes."""
-    return any(not (is_written_in_c(base) or is_of_package(base))
-               and (module := sys.modules.get(base.__module__)) is not None and not is_of_user(module)
-               for base in type(value).__mro__)
+    return any(not (is_written_in_c(base) or is_of_package(base)) and is_in_library(base) for base in type(value).__mro__)
+
+
+def is_in_library(kind: type) -> bool:
+    """Return True for a class in a module that is not the user's."""
+    module = sys.modules.get(kind.__module__)
+    return module is not None and not is_of_user(module)
 
 
 def is_container_of_python(value: Any) -> bool:
     """Return True if a value is of a container class that Python's library has written in Python: its attributes are its items."""
-    module = sys.modules.get(type(value).__module__)
-    return isinstance(value, Collection) and module is not None and not is_of_user(module)
+    return isinstance(value, Collection) and is_in_library(type(value))
 
 
 def is_of_module(value: Any, scope: dict[str, Any]) -> bool:

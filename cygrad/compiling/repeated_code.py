@@ -13,11 +13,10 @@ import numpy as np
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType
 from cygrad.compiling.frames import arguments_of, instructions_of, is_inside, is_of_user
-from cygrad.compiling.outside_values import CYTHON_FUNCTION, is_opaque
+from cygrad.compiling.outside_values import is_of_package, is_opaque
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-
 
 
 def changes_of(code: CodeType, frame: FrameType) -> str | None:
@@ -74,7 +73,7 @@ def is_changeable(value: Any) -> bool:
                                                                 *(value.__kwdefaults__ or {}).values()))
     if isinstance(value, np.ndarray):
         return True
-    if str(type(value).__module__).partition(".")[0] == "cygrad" or type(value).__name__ == CYTHON_FUNCTION:
+    if is_of_package(type(value)):
         # A generator has a state, an operator has none.
         return not (isinstance(value, (TensorImpl, DType)) or callable(value) or type(value).__hash__ is not object.__hash__)
     return not (is_opaque(value) or isinstance(value, (ModuleType, type)))

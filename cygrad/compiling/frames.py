@@ -95,6 +95,11 @@ def makes_named_tuple(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("namedtuple_")
 
 
+def runs_code_of_user(frame: FrameType) -> bool:
+    """Return True if a frame runs code that is neither the package's, NumPy's nor Python's, also not what that writes for a class."""
+    return not (is_inside(frame.f_code) or is_of_python(frame.f_code) or makes_named_tuple(frame))
+
+
 # ----- The names in it -----
 @functools.lru_cache(maxsize=1024)
 def instructions_of(code: CodeType) -> list[dis.Instruction]:

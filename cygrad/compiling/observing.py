@@ -29,10 +29,9 @@ from cygrad.compiling.frames import (
     is_inside,
     is_observed,
     is_of_library,
-    is_of_python,
     is_of_user,
-    makes_named_tuple,
     names_in,
+    runs_code_of_user,
     writes_messages,
 )
 from cygrad.compiling.outside_calls import reason_of_call, reason_of_report
@@ -129,13 +128,14 @@ class Observation:
     def meet_call(self, frame: FrameType) -> None:
         """Meet the code of a call that begins."""
         code = frame.f_code
-        if self.is_repeated and not (is_inside(code) or is_of_python(code) or makes_named_tuple(frame) or is_imported(frame)):
+        if self.is_repeated and runs_code_of_user(frame) and not is_imported(frame):
             reason = changes_of(code, frame)
             if reason:      # before it runs
                 self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")
-        reason = reason_of_report(frame)
-        if reason and frame.f_back is not None:
-            self.end(frame.f_back, reason)
+        caller = frame.f_back
+        reason = caller and reason_of_report(frame, caller)
+        if caller and reason:
+            self.end(caller, reason)
         if id(code) not in self.codes:
             self.codes[id(code)] = code, False      # it may be met again meanwhile
             self.codes[id(code)] = code, self.meet(code, frame)
@@ -148,7 +148,7 @@ class Observation:
         """Guard the values that new code can name; return True if it is a library's, which may read any attribute of its arguments."""
         if is_imported(frame):
             return False
-        if not is_inside(code) and not is_of_python(code) and not makes_named_tuple(frame):
+        if runs_code_of_user(frame):
             self.meet_code_of_user(code, frame)
         elif code.co_varnames[:1] == ("self",) and is_of_module(frame.f_locals["self"], frame.f_globals):
             self.reach(frame.f_locals["self"])
@@ -295,7 +295,7 @@ class Observation:
 
     def guard_items(self, container: Any, source: int, names: Iterable[Any]) -> None:
         """Guard the length and the items of a container, or its bytes."""
-        self.add(GuardSource.SIZE, container, None)
+        self.guard_alone(GuardSource.SIZE, container)
         for name in names:
             self.guard(source, container, name)
 
@@ -345,15 +345,14 @@ class Observation:
             return
         elif self.names & LOOKUPS or is_container_of_python(value) or isinstance(value, SimpleNamespace):
             names = {*names, *all_names_of(value)}
-            if isinstance(attributes, dict) and (GuardSource.SIZE, id(attributes), None) not in self.seen:
-                self.seen.add((GuardSource.SIZE, id(attributes), None))
-                self.add(GuardSource.SIZE, attributes, None)
+            if isinstance(attributes, dict):
+                self.guard_alone(GuardSource.SIZE, attributes)
         names = {*names, *special_names_of(kind), *special_names_of(type(value))}
         if not isinstance(value, type):
             if not is_written_in_c(kind):
                 self.guard(GuardSource.ATTRIBUTE, value, "__class__")
             if isinstance(attributes, dict):
-                self.guard_alone(value, "__dict__")
+                self.guard_alone(GuardSource.ATTRIBUTE, value, "__dict__")
         for name in names:
             owner = owner_of_name(kind, name)
             if isinstance(value, type):
@@ -364,17 +363,17 @@ class Observation:
             if is_data_of_c(owner_of_name(type(value), name), name):
                 self.guard(GuardSource.ATTRIBUTE, value, name)
 
-    def guard_alone(self, holder: Any, name: str) -> None:
-        """Guard an attribute, but nothing that code can reach from it: a dict of which names are guarded, or the bases of a class."""
-        place = GuardSource.ATTRIBUTE, id(holder), name
+    def guard_alone(self, source: int, holder: Any, name: str | None = None) -> None:
+        """Guard a place, but nothing that code can reach from it: a dict of which names are guarded, its size, or the bases of a class."""
+        place = source, id(holder), name
         if place not in self.seen:
             self.seen.add(place)
-            self.add(GuardSource.ATTRIBUTE, holder, name)
+            self.add(source, holder, name)
 
     def guard_class(self, kind: type, owner: type | None, name: str) -> None:
         """Guard a name of a class, which it has from `owner`: no class before may have it later. `super()` reads the classes after it."""
         if owner is not None and owner not in (object, type):
-            self.guard_alone(kind, "__mro__")
+            self.guard_alone(GuardSource.ATTRIBUTE, kind, "__mro__")
             for number, base in enumerate(kind.__mro__):
                 if number <= kind.__mro__.index(owner) or name in vars(base) and not is_written_in_c(base):
                     self.guard(GuardSource.CLASS_KEY, base, name)

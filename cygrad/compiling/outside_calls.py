@@ -49,10 +49,10 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
     return of_state(name) if reads_state and not is_of_python(frame.f_code) else None
 
 
-def reason_of_report(frame: FrameType) -> str | None:
+def reason_of_report(frame: FrameType, caller: FrameType) -> str | None:
     """Return why a function of Python's library, which code of the user has called by its name, has another result each time."""
-    caller, code = frame.f_back, frame.f_code
-    if caller is None or code.co_name not in REPORTS or not is_of_library(code) or is_imported(frame):
+    code = frame.f_code
+    if code.co_name not in REPORTS or not is_of_library(code) or is_imported(frame):
         return None
     is_of_user = not (is_inside(caller.f_code) or is_of_python(caller.f_code))
     return of_state(code.co_name) if is_of_user and code.co_name in names_in(caller.f_code) else None     # or a kernel has logged

@@ -18,6 +18,7 @@ from cygrad._core.memory.storage cimport DType, dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_complex, cg_is_complex,
                                                   cg_is_differentiable, cg_itemsize, cg_loops_of, cg_real)
+from cygrad._kernels.drivers.packing cimport count_elements
 from cygrad._kernels.matrices.loops cimport BLAS_THREADS, matrix_kernel_of, matrix_kernel, matrix_loop, note_blas
 
 import re
@@ -299,8 +300,8 @@ cdef class MatrixLoop:
         cdef TensorImpl tensor
         cdef list results = []
         cdef double work
-        cdef intptr_t count = 1
-        cdef int dtype, k, d
+        cdef intptr_t count
+        cdef int dtype, k
         clear_arguments(&call, sizeof(call))
         if len(tensors) != self.inputs:
             raise TypeError(f"a loop {self.signature} takes {self.inputs} tensors, got {len(tensors)}")
@@ -308,8 +309,7 @@ cdef class MatrixLoop:
         if self.loops[dtype] is NULL:
             return self.by_arrays(tensors)
         work = self.measure(&call, tensors, dtype, size)
-        for d in range(call.batch):
-            count *= call.shape[d]
+        count = count_elements(call.batch, call.shape)
         for k in range(self.inputs, self.arguments):
             results.append(self.result(&call, k, self.types[dtype][k]))
         if count:

@@ -16,6 +16,7 @@ from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, new_
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_itemsize
+from cygrad._kernels.drivers.packing cimport count_elements
 from cygrad._kernels.programs.settings cimport noted
 
 import sys
@@ -116,9 +117,7 @@ cdef inline int set_memory(TensorImpl tensor, Storage storage, intptr_t start, i
             tensor.strides[d] = strides[d]
         if is_dense_row_major(ndim, shape, strides):
             tensor.flags |= CONTIGUOUS
-    tensor.count = 1
-    for d in range(ndim):
-        tensor.count *= shape[d]
+    tensor.count = count_elements(ndim, shape)
     return 0
 
 

@@ -428,8 +428,10 @@ cdef class Captured:
         share_arguments(note, arguments)
         each = <Loop*>note.arguments
         if note.run is run_loop and self.link_places(note, step, kind_of_loop(each), bases):
-            step.content = &each.number if step.kind < ELEMENT_KINDS else note.arguments
-            step.count = loops.setdefault(<size_t>each.loop, len(loops)) % CALL_SITES
+            if step.kind < ELEMENT_KINDS:
+                step.content = &each.number
+            else:
+                step.content, step.count = each, loops.setdefault(<size_t>each.loop, len(loops)) % CALL_SITES
             return 0
         if note.run is run_element_sum and self.link_places(note, step, kind_of_sum(<const ElementSum*>note.arguments), bases):
             step.content = note.arguments

@@ -3,14 +3,14 @@
 #ifndef CG_CALL_SITES_H
 #define CG_CALL_SITES_H
 
-#include <stdint.h>
+#include "kernels.h"
 
 #define CG_CALL_SITES 16
 #define CG_EACH_SITE(CASE) CASE(0) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)      \
     CASE(13) CASE(14) CASE(15)
 
-static inline __attribute__((always_inline)) void cg_call_loop(int site, void (*loop)(char *const *, const intptr_t *, intptr_t, const void *),
-                                                               char **data, const intptr_t *strides, intptr_t n, const void *params)
+static inline __attribute__((always_inline)) void cg_call_loop(int site, cg_loop loop, char **data, const intptr_t *strides, intptr_t n,
+                                                               const void *params)
 {
 #define CG_CALL(number)                                                                                                                    \
     case number:                                                                                                                           \

@@ -135,14 +135,15 @@ class Compiled:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             warned, self._warned = self._warned, False
-            self(*args, **kwargs)
             try:
-                entries = self._entries.get(signature_of(args, kwargs, [], []), [])
-                if not (entries or caught):     # the first call was too early
+                for _ in range(2):      # the first call may be too early
                     self(*args, **kwargs)
-                    entries = self._entries.get(signature_of(args, kwargs, [], []), [])
-            except (Uncommon, TypeError) as error:
-                return f"not captured: {error}"
+                    try:
+                        entries = self._entries.get(signature_of(args, kwargs, [], []), [])
+                    except (Uncommon, TypeError) as error:
+                        return f"not captured: {error}"
+                    if entries or caught:
+                        break
             finally:
                 self._warned = warned
         if not entries:

@@ -96,7 +96,7 @@ def makes_named_tuple(frame: FrameType) -> bool:
 
 
 def runs_code_of_user(frame: FrameType) -> bool:
-    """Return True if a frame runs code that is neither the package's, NumPy's nor Python's, also not what that writes for a class."""
+    """Return True if a frame runs code that is neither the package's, NumPy's nor Python's, nor makes a named tuple."""
     return not (is_inside(frame.f_code) or is_of_python(frame.f_code) or makes_named_tuple(frame))
 
 

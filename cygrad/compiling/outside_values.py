@@ -108,7 +108,7 @@ def changes_unseen(value: Any) -> str | None:
     if kind.__module__ in QUEUES:
         return "is a queue, whose items change"
     if any(value is each for each in (sys.modules, globals, __import__)):
-        return "leads to the values of all modules"
+        return "leads to all modules"
     if str(getattr(value, "__module__", None)).startswith(SETTINGS):
         return "depends on settings, which may change"
     if isinstance(value, np.ufunc) and not any(types.strip("O->") for types in value.types):

@@ -359,7 +359,7 @@ ENDS = {
     "queue": (lambda x: (QUEUE.put(1), x * 2)[1], "is a queue, whose items change"),
     "large array": (lambda x: x * LARGE[0], "160000 bytes of memory"),
     "file by a library": (lambda x: x + len(pathlib.Path(__file__).read_text()), "opens a file"),
-    "globals()": (lambda x: x * globals()["SCALE"], "globals, which leads to the values of all modules"),
+    "globals()": (lambda x: x * globals()["SCALE"], "globals, which leads to all modules"),
     "version": (lambda x: x * x._version, "its version was asked for"),
     "hook": (lambda x: (HOOKED.register_hook(print), x * HOOKED)[1], "changes HOOKED|a tensor with hooks"),
     "clock": (lambda x: x + time.time(), r"calls time, which has another result each time"),

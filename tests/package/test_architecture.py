@@ -359,10 +359,3 @@ def test_each_tuned_row_exists():
 
     assert {*TUNING} <= {*ELEMENTWISE, *REDUCTIONS}
     assert {field for fields in TUNING.values() for field in fields} == {*Tuning.__annotations__}
-
-
-@in_checkout
-@pytest.mark.parametrize("page", public.pages(), ids=lambda page: page.name)
-def test_rows_of_tables_are_short(page):
-    """At most 160 characters, so that a row is read as a line."""
-    assert [line for line in page.read_text().splitlines() if line.startswith("|") and len(line) > 160] == []

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
+from cygrad._core.exchange.aliases import storage_bytes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import enter_level, exit_level
@@ -134,7 +135,7 @@ def _lie_alike(tensor: Any, other: Any) -> bool:
     if batched_level(tensor) is not None or batched_level(other) is not None:
         return True
     return (all(a == b or size == 1 for a, b, size in zip(tensor.stride(), other.stride(), tensor.shape, strict=False))
-            and tensor.untyped_storage().nbytes() == other.untyped_storage().nbytes())
+            and len(storage_bytes(tensor)) == len(storage_bytes(other)))
 
 
 class UnpackedDualTensor(NamedTuple):

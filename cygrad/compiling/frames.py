@@ -100,6 +100,11 @@ def runs_code_of_user(frame: FrameType) -> bool:
     return not (is_inside(frame.f_code) or is_of_python(frame.f_code) or makes_named_tuple(frame))
 
 
+def serves_user(frame: FrameType) -> bool:
+    """Return True if a frame runs code of Python's library that code of the user has called, but for imports."""
+    return is_of_python(frame.f_code) and frame.f_back is not None and runs_code_of_user(frame.f_back) and not is_imported(frame)
+
+
 # ----- The names in it -----
 @functools.lru_cache(maxsize=1024)
 def instructions_of(code: CodeType) -> list[dis.Instruction]:
@@ -113,10 +118,15 @@ def names_in(code: CodeType) -> frozenset[str]:
     names, constants = {*code.co_names, code.co_name}, [*code.co_consts]
     for constant in constants:
         if isinstance(constant, str):
-            names.update((constant,) if constant.isidentifier() else re.findall(r"\w+", constant) if "{" in constant else ())
+            names.update((constant,) if constant.isidentifier() else names_in_format(constant))
         elif isinstance(constant, (tuple, frozenset)):
             constants += constant
     return frozenset(names)
+
+
+def names_in_format(text: str) -> list[str]:
+    """Return the names in a text that may be a format with fields, as "{0.rate}" is."""
+    return re.findall(r"\w+", text) if "{" in text else []
 
 
 def imports_of(code: CodeType, frame: FrameType) -> Iterator[str]:

@@ -7,6 +7,7 @@ reached so. Guards are made before the code runs; one that does not hold afterwa
 
 from __future__ import annotations
 
+import abc
 import functools
 import gc
 import sys
@@ -32,12 +33,14 @@ from cygrad.compiling.frames import (
     is_of_user,
     names_in,
     runs_code_of_user,
+    serves_user,
     writes_messages,
 )
 from cygrad.compiling.outside_calls import reason_of_call, reason_of_report
 from cygrad.compiling.outside_values import (
     all_names_of,
     changes_unseen,
+    classes_of_user,
     has_bytes,
     is_container_of_python,
     is_data_of_c,
@@ -48,11 +51,14 @@ from cygrad.compiling.outside_values import (
     is_opaque,
     is_written_in_c,
     keys_of_cache,
+    names_by,
+    older_of,
     owner_of_name,
     parts_of,
     special_names_of,
 )
 from cygrad.compiling.repeated_code import changes_of, reason_of_hook
+from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -62,6 +68,7 @@ MOST_GUARDS = 20_000
 # Attributes that lead to all values of a module or a frame.
 SCOPES = {"__globals__", "__builtins__", "f_globals", "f_builtins", "f_locals", "f_back", "gi_frame", "cr_frame", "tb_frame", "ag_frame",
           "__subclasses__"}
+CLASS_CHECKS = {"isinstance", "issubclass"}      # their results depend on the classes that abstract ones have registered
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
 
 
@@ -113,8 +120,8 @@ class Observation:
             reason = self.observe(reason_of_call, argument, frame)
             if reason:
                 self.end(frame, reason)
-        elif event == "return" and frame.f_code in self.cached_codes and (isinstance(argument, TensorImpl) or not is_opaque(argument)):
-            self.is_early = True
+        elif event == "return" and (isinstance(argument, TensorImpl) or not is_opaque(argument)):
+            self.observe(self.meet_result, frame, argument)
 
     def observe(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function, and refuse a replay where it raises: code of attributes of the user may, and the user's call goes on."""
@@ -144,6 +151,14 @@ class Observation:
                 if id(value) in self.known:
                     self.reach_attributes(value, all_names_of(value))
 
+    def meet_result(self, frame: FrameType, value: Any) -> None:
+        """Meet the result of a call: one that stays in a cache, or an object that a library had before, such as a logger."""
+        if frame.f_code in self.cached_codes:
+            self.is_early = True
+        elif serves_user(frame):
+            for each in older_of(value, *value) if isinstance(value, (tuple, list)) else older_of(value):
+                self.reach(each)
+
     def meet(self, code: CodeType, frame: FrameType) -> bool:
         """Guard the values that new code can name; return True if it is a library's, which may read any attribute of its arguments."""
         if is_imported(frame):
@@ -163,12 +178,11 @@ class Observation:
     def meet_code_of_user(self, code: CodeType, frame: FrameType) -> None:
         """Guard the values that code of the user can name."""
         self.guarded_codes.add(code)
-        names = names_in(code) - self.names
-        self.names |= names
-        for name in names & SCOPES:
+        for name in names_in(code) & SCOPES:
             self.end(frame, f"uses {name}: name the value, or give it as an argument")
-        for each in list(self.objects):
-            self.reach_attributes(each, names)
+        self.add_names(names_in(code))
+        if names_in(code) & CLASS_CHECKS:
+            self.guard(GuardSource.RESULT, abc.get_cache_token, None)
         for name in imports_of(code, frame):
             if name in sys.modules:
                 self.guard(GuardSource.KEY, sys.modules, name)
@@ -195,8 +209,23 @@ class Observation:
                 module = None
         if "self" in code.co_varnames[:code.co_argcount]:
             value = frame.f_locals["self"]
-            if not any(value is young for young in gc.get_objects(0)):
-                self.reach(value)
+            for each in older_of(value):
+                self.reach(each)
+
+    def add_names(self, names: Iterable[str]) -> None:
+        """Guard the attributes with these names of all objects that code can reach, and the methods of tensors that are the user's."""
+        names = {*names} - self.names
+        if not names:
+            return
+        self.names |= names
+        for each in list(self.objects):
+            self.reach_attributes(each, names)
+        for name in names:
+            method = vars(Tensor).get(name)
+            if isinstance(method, FunctionType) and not is_inside(method.__code__):
+                self.guard(GuardSource.CLASS_KEY, Tensor, name)
+        if names & LOOKUPS:
+            self.guard_alone(GuardSource.SIZE, Tensor)
 
     def follow(self, scope: dict[str, Any], name: str) -> ModuleType | None:
         """Guard a name in a module, and return its value if that is a module, too."""
@@ -253,10 +282,9 @@ class Observation:
         """Guard the places that code can reach from a value."""
         if isinstance(value, (BuiltinMethodType, MethodWrapperType)) and not isinstance(value.__self__, (ModuleType, type, type(None))):
             self.guard(GuardSource.ATTRIBUTE, value, "__self__")
+        self.add_names(names_by(value))
         if is_lookup(value) and not self.names & LOOKUPS:
-            self.names.add("getattr")
-            for each in list(self.objects):
-                self.reach_attributes(each, ())
+            self.add_names(("getattr",))
         if is_opaque(value) or id(value) in self.known:
             return
         self.known.add(id(value))
@@ -265,6 +293,8 @@ class Observation:
         if reason:
             self.refuse(f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument")
             return
+        if isinstance(value, abc.ABCMeta):      # isinstance() and patterns ask it
+            self.guard(GuardSource.RESULT, abc.get_cache_token, None)
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
         for part in parts_of(value):
@@ -348,6 +378,8 @@ class Observation:
             if isinstance(attributes, dict):
                 self.guard_alone(GuardSource.SIZE, attributes)
         names = {*names, *special_names_of(kind), *special_names_of(type(value))}
+        for base in {*classes_of_user(kind), *classes_of_user(type(value))}:
+            self.guard_alone(GuardSource.SIZE, base)        # special methods that it gets later
         if not isinstance(value, type):
             if not is_written_in_c(kind):
                 self.guard(GuardSource.ATTRIBUTE, value, "__class__")

@@ -6,7 +6,16 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cygrad.compiling.frames import is_imported, is_inside, is_of_library, is_of_python, names_in, runs_for_user, writes_messages
+from cygrad.compiling.frames import (
+    is_imported,
+    is_inside,
+    is_of_library,
+    is_of_python,
+    names_in,
+    runs_code_of_user,
+    runs_for_user,
+    writes_messages,
+)
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -20,12 +29,13 @@ HARMLESS = {"fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex",
 # Modules of Python's that are written in C, and whose functions have results of their arguments alone.
 PURE = {prefix + name for prefix in ("", "_") for name in (
     "abc", "array", "binascii", "bisect", "builtins", "cmath", "codecs", "collections", "copy", "csv", "enum", "functools", "hashlib",
-    "heapq", "itertools", "json", "math", "operator", "pickle", "re", "sre", "statistics", "string", "struct", "types", "typing",
+    "heapq", "itertools", "json", "math", "operator", "re", "sre", "statistics", "string", "struct", "types", "typing",
     "unicodedata", "warnings", "weakref", "zlib")}
 STATEFUL = sys.stdlib_module_names - PURE
-# Functions that return a state of Python's or NumPy's, and are written in Python.
-REPORTS = {"currentframe", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall", "get_printoptions", "import_module", "isEnabledFor",
-           "localeconv", "stack"}
+# Functions that return or change a state of Python's or NumPy's, and are written in Python.
+REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall",
+           "get_printoptions", "import_module", "isEnabledFor", "locate", "localeconv", "resolve_name", "stack"}
+CHANGES = {"addHandler", "basicConfig", "removeHandler", "setLevel", "set_printoptions", "setbufsize", "seterr", "seterrcall"}
 
 
 def reason_of_call(function: Any, frame: FrameType) -> str | None:
@@ -37,6 +47,8 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
     modules = {function.__module__ or "builtins", *(base.__module__ for base in kind.__mro__)}
     if function.__name__ in HARMLESS or owner is sys.stdout or owner is sys.stderr:
         return None
+    if function is id or function is hash:
+        return of_state(name) if runs_code_of_user(frame) and frame.f_code.co_name != "__hash__" else None
     if modules & FILES and runs_for_user(frame, by_package=False):
         return of_state(name)
     if is_inside(frame.f_code) or writes_messages(frame) or is_imported(frame):
@@ -50,12 +62,15 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
 
 
 def reason_of_report(frame: FrameType, caller: FrameType) -> str | None:
-    """Return why a function of Python's library, which code of the user has called by its name, has another result each time."""
+    """Return why no program repeats a call of Python's library or NumPy's by name: it returns or changes a state."""
     code = frame.f_code
-    if code.co_name not in REPORTS or not is_of_library(code) or is_imported(frame):
+    name = code.co_name
+    if name not in REPORTS | CHANGES or not is_of_library(code) or is_imported(frame):
         return None
     is_of_user = not (is_inside(caller.f_code) or is_of_python(caller.f_code))
-    return of_state(code.co_name) if is_of_user and code.co_name in names_in(caller.f_code) else None     # or a kernel has logged
+    if not is_of_user or name not in names_in(caller.f_code):       # a kernel has logged
+        return None
+    return of_state(name) if name in REPORTS else f"calls {name}, which changes a setting: do that outside of the function"
 
 
 def of_state(name: str) -> str:

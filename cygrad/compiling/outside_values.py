@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.compiling.frames import is_inside, is_of_user
+from cygrad.compiling.frames import LOOKUPS, is_inside, is_of_user, names_in_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,6 +49,7 @@ SETTINGS = ("cygrad._kernels.system", "cygrad.torch_names.settings", "cygrad.aut
 IMMUTABLE_TYPE = 1 << 8         # a flag of classes that are written in C
 CYTHON_FUNCTION = "cython_function_or_method"       # of a module of its own for each version of Cython
 NO_DATA = {"__dict__", "__weakref__", "__closure__", "__globals__", "__builtins__"}     # guarded otherwise, or a reason to end
+LOOKUP_CLASSES = (operator.attrgetter, operator.methodcaller)
 POINTERS = {"_Pointer", "CFuncPtr"}
 VIEWS: tuple[type, ...] = (MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())),
                            *map(type, (OrderedDict().keys(), OrderedDict().values(), OrderedDict().items())))
@@ -171,8 +172,9 @@ def keys_of_cache(value: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
 
 def is_lookup(value: Any) -> bool:
     """Return True for a function that looks attributes up by names which are no part of the code."""
-    functions = getattr, hasattr, setattr, delattr, vars, dir, operator.attrgetter, operator.methodcaller
-    return isinstance(value, (operator.attrgetter, operator.methodcaller)) or any(value is each for each in functions)
+    if isinstance(value, (type, *LOOKUP_CLASSES)):
+        return value in LOOKUP_CLASSES or isinstance(value, LOOKUP_CLASSES)
+    return isinstance(value, (BuiltinFunctionType, WrapperDescriptorType, MethodWrapperType)) and value.__name__ in LOOKUPS
 
 
 def draws_numbers(value: Any) -> bool:
@@ -199,9 +201,22 @@ def all_names_of(value: Any) -> set[str]:
     return names.union(value.__dict__ if isinstance(getattr(value, "__dict__", None), dict) else ())
 
 
+def names_by(value: Any) -> set[str]:
+    """Return the names of attributes that code may read by a value: of fields of a format, of places in a pattern, of a protocol."""
+    if type(value) is str:
+        return {*names_in_format(value)}
+    names: set[str] = set()
+    for base in value.__mro__ if isinstance(value, type) else ():
+        names.update(vars(base).get("__match_args__", ()))
+        if vars(base).get("_is_protocol") and base.__module__ != "typing":
+            names.update(name for name in (*vars(base), *vars(base).get("__annotations__", ())) if not name.startswith("_"))
+    return names
+
+
 def special_names_of(kind: type) -> set[str]:
     """Return the names of the special methods of a class of the user, which Python calls without a name in code."""
-    return {name for base in kind.__mro__ if not (is_written_in_c(base) or is_of_package(base)) for name, each in vars(base).items()
+    bases = [base for base in kind.__mro__ if not (is_written_in_c(base) or is_of_package(base) or base.__module__ == "typing")]
+    return {name for base in bases for name, each in vars(base).items()
             if name.startswith("__") and (callable(each) or isinstance(each, (staticmethod, classmethod)))}
 
 
@@ -214,6 +229,19 @@ def is_in_library(kind: type) -> bool:
     """Return True for a class in a module that is not the user's."""
     module = sys.modules.get(kind.__module__)
     return module is not None and not is_of_user(module)
+
+
+def classes_of_user(kind: type) -> Iterator[type]:
+    """Yield the class and its bases, but for bases that are written in C, or by the package or a library."""
+    for base in kind.__mro__:
+        if not (is_written_in_c(base) or is_of_package(base) or is_in_library(base)):
+            yield base
+
+
+def older_of(*values: Any) -> list[Any]:
+    """Return the values that are older than the last collection of garbage: code that is observed has not made them."""
+    young = {id(value) for value in gc.get_objects(0)}
+    return [value for value in values if id(value) not in young]
 
 
 def is_container_of_python(value: Any) -> bool:

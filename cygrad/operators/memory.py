@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes, strided
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.formats import MemoryFormat
+from cygrad._core.memory.looks import look
 from cygrad.operators._language.declaration import operator
 from cygrad.torch_names.storages import TypedStorage, UntypedStorage
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def _memory_of(tensor: Tensor) -> Tensor:
     if batched_level(tensor) is not None:
         raise RuntimeError("vmap: storage() under vmap transform is not allowed: the tensor stands for one of many examples")
+    look("its storage was asked for")
     return storage_bytes(tensor)
 
 

@@ -12,6 +12,7 @@ import logging
 import mmap
 import operator
 import os
+import pickle
 import sys
 import threading
 import types
@@ -56,7 +57,7 @@ MODULE, PACKAGE, INNER = (types.ModuleType(name) for name in ("outside_module", 
 PACKAGE.__path__, PACKAGE.inner, INNER.rate, MODULE.rate = [], INNER, 2.0, 2.0
 for module in (MODULE, PACKAGE, INNER):
     sys.modules[module.__name__] = module
-LOOK_UP = getattr
+LOOK_UP, LOOK_UP_SLOT = getattr, object.__getattribute__
 
 
 def imports(x):
@@ -118,9 +119,12 @@ class Pair(collections.namedtuple("Pair", "first second")):
     pass
 
 
+METADATA = {}
+
+
 @dataclasses.dataclass
 class Data:
-    rate: float = 2.0
+    rate: float = dataclasses.field(default=2.0, metadata=METADATA)
 
 
 class Structure(ctypes.Structure):
@@ -152,6 +156,7 @@ SETTINGS, MODULES, OF_CLASS, DERIVED = Settings(), {"a": MODULE}, OfClass(), Der
 GET_RATE, KEYED, SCALE = functools.partial(getattr, SETTINGS, "rate"), {(SETTINGS, 1): 0}, np.vectorize(lambda one: one * SETTINGS.rate)
 
 
+FORMAT, TABLE, ELEMENTS, PLACED, FLAGGED = "{.rate}", {}, set(), Data(), np.ones(1)
 NUMBERS, LAYOUT = np.array([2.0]), {}
 REFERENCE, METHOD = weakref.ref(NUMBERS), types.MethodType(lambda numbers: numbers[0], NUMBERS)
 ARRAYS = np.arange(9.0).reshape(3, 3), np.asfortranarray(np.arange(9.0).reshape(3, 3))
@@ -170,6 +175,12 @@ OPERATOR = type("Operator", (), {"__mul__": of_product(SETTINGS)})()
 @functools.lru_cache
 def of_settings():
     return SETTINGS.rate
+
+
+def by_place(value):
+    match value:
+        case Data(rate):
+            return rate
 
 
 def documented():
@@ -234,6 +245,16 @@ CHANGES = {
     "fields of a data class": of_attribute(Data(), lambda data: sum(dataclasses.asdict(data).values())),
     "defaults of a named tuple": ((lambda x: x * Pair(1.0).second), lambda value: setattr(Pair.__new__, "__defaults__", (value,))),
     "field of a format": of_attribute(Settings(), lambda holder: float("{.rate}".format(holder))),     # noqa: UP032
+    "format outside of the code": of_attribute(SETTINGS, lambda settings: float(FORMAT.format(settings))),
+    "method set on Tensor": ((lambda x: x.scaled_outside()), lambda value: setattr(cg.Tensor, "scaled_outside", lambda x: x * value)),
+    "object that a library has": ((lambda x: x * logging.getLogger("outside").level), functools.partial(setattr, LOGGER, "level")),
+    "place in a pattern": ((lambda x: x * by_place(PLACED)), functools.partial(setattr, PLACED, "rate")),
+    "metadata of a field": of_item({}, lambda _: dataclasses.fields(Data)[0].metadata["scale"], METADATA, "scale"),
+    "flag of an array": ((lambda x: x * (5.0 - FLAGGED.flags.writeable)), lambda value: FLAGGED.setflags(write=value == 5)),
+    "__getattribute__ under another name": of_attribute(SETTINGS, lambda settings: LOOK_UP_SLOT(settings, "".join(("ra", "te")))),
+    "type of a key": ((lambda x: cg.ones(2, dtype=cg.int64) * [*TABLE][0]), lambda value: (TABLE.clear(), TABLE.update({value - 2: 0}),
+                                                                                        TABLE.update({2: 0}))),
+    "order of a set": ((lambda x: x * [*ELEMENTS][0]), lambda value: (ELEMENTS.clear(), ELEMENTS.update((8, 16)[::int(value - 3)]))),
     "key of a dict": of_attribute(SETTINGS, lambda _: [*KEYED][0][0].rate),
     "cell": of_attribute(types.CellType(2.0), operator.attrgetter("cell_contents"), "cell_contents"),
     "exception": ((lambda x: x * ERROR.args[0]), lambda value: setattr(ERROR, "args", (value,))),
@@ -254,6 +275,16 @@ CHANGES = {
 }
 
 
+@pytest.fixture
+def class_of_tensors():
+    """Names that a test sets on Tensor are removed."""
+    names = {*vars(cg.Tensor)}
+    yield
+    for name in {*vars(cg.Tensor)} - names:
+        delattr(cg.Tensor, name)
+
+
+@pytest.mark.usefixtures("class_of_tensors")
 @pytest.mark.parametrize("name", CHANGES)
 def test_values_are_guarded_however_code_reaches_them(name):
     function, change = CHANGES[name]
@@ -448,6 +479,7 @@ def starts_a_thread(x):
     return x
 
 
+PICKLED = pickle.dumps(OfClass)
 POINTER, CONTEXT, OBJECTS = ctypes.pointer(ctypes.c_double(2.0)), decimal.Context(), np.array([2.0], dtype=object)
 TWICE, ABSOLUTE, LOCK = np.frompyfunc(lambda number: number * 2, 1, 1), ctypes.CDLL(None).abs, threading.Lock()
 
@@ -469,6 +501,15 @@ ENDS = {
     "state of a lock": (lambda x: x * LOCK.locked(), "calls lock.locked"),
     "state of NumPy": (lambda x: x * np.get_printoptions()["precision"], "calls get_printoptions"),
     "state of a logger": (lambda x: x * LOGGER.isEnabledFor(3), "calls isEnabledFor"),
+    "change of NumPy's settings": (lambda x: (np.seterr(divide="warn"), x)[1], "calls seterr, which changes a setting"),
+    "change of a logger": (lambda x: (LOGGER.setLevel(30), x)[1], "calls setLevel, which changes a setting"),
+    "address": (lambda x: x * (id(x) % 7), "calls id"),
+    "hash of an address": (lambda x: x * (hash(x) % 7), "calls hash"),
+    "place in memory": (lambda x: x * x.storage_offset(), "its place in memory was asked for"),
+    "base": (lambda x: x * (x._base is None), "its place in memory was asked for"),
+    "storage": (lambda x: x * len(x.untyped_storage()), "its storage was asked for"),
+    "name of a thread": (lambda x: x * len(threading.current_thread().name), "calls current_thread"),
+    "pickle": (lambda x: x * pickle.loads(PICKLED).rate, "calls loads"),
     "file by os.path": (lambda x: x * os.path.exists(__file__), "calls stat"),
     "folder": (lambda x: x * len(os.getcwd()), "calls getcwd"),
     "threads": (lambda x: x * cg.get_num_threads(), "depends on settings"),

@@ -5,7 +5,7 @@ cpdef enum GuardRole:
     IDENTICAL       # it is this object
     PLAIN           # it has this value
     TENSOR          # a tensor of this kind: an input of the program
-    LENGTH          # of a list or deque; the keys, elements or bytes of another container
+    LENGTH          # of a list or deque; the keys or bytes of another container; the count of the names of a class
     CONTENT         # an array of NumPy's with these bytes
 
 cpdef enum GuardSource:
@@ -18,6 +18,7 @@ cpdef enum GuardSource:
     SIZE
     GRADIENT        # of a tensor among the inputs: `holder` is its number
     INPUT           # this tensor itself, as code has asked for it by identity
+    RESULT          # of a call of `holder`, which takes no arguments
 
 cdef class Guard:
     cdef readonly int source, role

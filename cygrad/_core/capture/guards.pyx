@@ -24,16 +24,29 @@ cdef enum:
 
 
 cdef object size_of(object container):
-    """Return the length of a list, tuple or deque, or the keys, the elements or the bytes of another container."""
-    if isinstance(container, dict):
+    """Return the length of a list, tuple or deque, the count of the names of a class, or the keys or bytes of another container."""
+    if isinstance(container, (dict, set, frozenset)):
         return tuple(container)
-    if isinstance(container, (set, frozenset)):
-        return frozenset(container)
+    if isinstance(container, type):
+        return len(container.__dict__) - ("__annotations__" in container.__dict__)      # which Python adds when it is asked for them
     if not PyObject_CheckBuffer(container):
         return len(container)
     view = memoryview(container)
     check_bytes(view.nbytes)
     return view.tobytes()
+
+
+cdef bint has_keys(object container, tuple keys) except -1:
+    """Return True if a dict or a set has these keys in this order; 2 and 2.0 are two keys."""
+    cdef Py_ssize_t place = 0
+    if len(container) != len(keys):
+        return False
+    for key in container:
+        other = keys[place]
+        if key is not other and not (is_plain_value(key) and plain_kind(key) == plain_kind(other)):
+            return False
+        place += 1
+    return True
 
 
 cdef object check_bytes(Py_ssize_t count):
@@ -47,7 +60,7 @@ cdef object content_of(object values):
     check_bytes(values.nbytes)
     if values.dtype.hasobject:
         raise Uncapturable("its code names an array of objects, which may change between calls: make a list of it before")
-    return type(values), None if type(values) is ndarray else id(values), values.dtype, values.shape, values.strides, values.tobytes()
+    return type(values), None if type(values) is ndarray else id(values), (values.dtype, values.shape, values.strides, values.flags.num), values.tobytes()
 
 
 @cython.final
@@ -84,7 +97,7 @@ cdef class Guard:
     def __repr__(self):
         names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
                  CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor",
-                 INPUT: "{name}"}
+                 INPUT: "{name}", RESULT: "{holder.__name__}()"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):
@@ -101,6 +114,8 @@ cdef class Guard:
             return (<TensorImpl>tensors[self.holder]).gradient
         if self.source == INPUT:
             return tensors[self.holder]
+        if self.source == RESULT:
+            return self.holder()
         if self.source == CLASS_KEY:
             return self.holder.__dict__.get(self.name, MISSING)
         try:
@@ -118,8 +133,8 @@ cdef class Guard:
         cdef object value
         if self.role == LENGTH:
             try:
-                return size_of(self.holder) == self.value
-            except Exception:       # of more bytes, released, or by keys that do not compare
+                return has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value
+            except Exception:       # of more bytes, or released
                 return False
         if self.source == NAMES:
             return not self.holder or (<set>self.name).isdisjoint(self.holder)

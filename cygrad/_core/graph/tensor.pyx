@@ -11,7 +11,7 @@ from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of, node_for
 from cygrad._core.graph.notes cimport note_gradient
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
-from cygrad._core.memory.looks cimport note_change, note_look
+from cygrad._core.memory.looks cimport note_change, note_look, note_question
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, new_size, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._core.memory.upward cimport upward
@@ -357,6 +357,7 @@ cdef class TensorImpl:
 
     def storage_offset(self):
         """Return the place of the first element in the storage, in elements."""
+        note_question("its place in memory was asked for")
         return offset_of(self)
 
     def data_ptr(self):
@@ -568,6 +569,7 @@ cdef class TensorImpl:
     @property
     def _base(self):
         """The tensor that this one is a view of, or None."""
+        note_question("its place in memory was asked for")
         return self.base
 
     def _is_view(self):

@@ -10,6 +10,7 @@ cdef class Looks:
 
 cdef int count_looks_in(Looks looks) except -1      # looks of this thread; None: nowhere
 cdef void note_look(str reason) noexcept
+cdef int note_question(str reason) except -1        # note a look, if it is not the package that asks
 cdef void note_lasting_look(str reason) noexcept    # note a look that ends the capture inside of a call of an operator, too
 cdef void note_node(unsigned long long sequence_nr) noexcept    # note a look at a node of the graph, if it is from before
 cdef int note_change(str reason) except -1          # note a look, or refuse a change

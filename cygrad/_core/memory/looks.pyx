@@ -64,6 +64,12 @@ cdef void note_look(str reason) noexcept:
             looks.line = None
 
 
+cdef int note_question(str reason) except -1:
+    if cg_looks_place()[0] is not NULL and not sys._getframe().f_code.co_filename.startswith(INSIDE):
+        note_look(reason)
+    return 0
+
+
 cdef void note_lasting_look(str reason) noexcept:
     note_look(reason)
     if cg_looks_place()[0] is not NULL:

@@ -60,7 +60,8 @@ cdef object content_of(object values):
     check_bytes(values.nbytes)
     if values.dtype.hasobject:
         raise Uncapturable("its code names an array of objects, which may change between calls: make a list of it before")
-    return type(values), None if type(values) is ndarray else id(values), (values.dtype, values.shape, values.strides, values.flags.num), values.tobytes()
+    layout = values.dtype, values.shape, values.strides, values.flags.num
+    return type(values), None if type(values) is ndarray else id(values), layout, values.tobytes()
 
 
 @cython.final

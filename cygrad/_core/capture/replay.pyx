@@ -17,7 +17,7 @@ from cygrad._core.memory.storage cimport new_storage, owner_of, settle
 from cygrad._core.operands.operands cimport copy_into, copy_of
 from cygrad._core.programs.pending cimport compute_memory, run_own_program
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
-from cygrad._kernels.programs.linked cimport ELEMENTS_PER_STEP, MEMBER, STEPS_BETWEEN_SIGNALS, run_all_linked, run_linked
+from cygrad._kernels.programs.linked cimport MEMBER, run_all_linked, run_linked_between_signals
 
 from cygrad._core.operands.strided import as_strided
 
@@ -163,15 +163,14 @@ cdef class Replay(Captured):
     cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1:
         """Run steps that are kernels, and look for signals between some of them."""
         cdef Py_ssize_t k = first
-        cdef intptr_t work = STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP
         if profiling_threads and is_profiling():
             return self.run_observed(first, end, pointers, scratch)
         while k < end:
             if released:
                 with nogil:
-                    k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, work)
+                    k = run_linked_between_signals(self.steps, k, end, self.addresses, pointers, scratch)
             else:
-                k = run_linked(self.steps, k, end, self.addresses, pointers, scratch, work)
+                k = run_linked_between_signals(self.steps, k, end, self.addresses, pointers, scratch)
             if k < 0:
                 raise GaveUp()
             if k <= part.interruptible:

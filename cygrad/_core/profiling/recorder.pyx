@@ -7,13 +7,15 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, realloc
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.levels.observers cimport BACKWARD, MEMORY, Observer, next_token, observes_this_thread, thread_number
 from cygrad._core.memory.sizes cimport sizes_tuple
 
 import sys
+
+cdef extern from "system/clock.h":
+    long long cg_nanoseconds() noexcept
 
 cdef tuple kinds = ("operator", "function", "evaluation", "backward", "user", "memory")
 
@@ -67,13 +69,6 @@ cdef struct Event:
     unsigned long thread
     int kind
     bint asynchronous           # ended by another thread
-
-
-cdef long long now() noexcept:
-    """Return nanoseconds, on the clock of time.perf_counter_ns()."""
-    cdef timespec time
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time.tv_sec * 1000000000LL + time.tv_nsec
 
 
 @cython.final
@@ -131,11 +126,11 @@ cdef class Recorder(Observer):
             event.stack = <PyObject*>stack
         event.sequence_nr, event.memory = sequence_nr, self.bytes_in_use
         self.innermost = self.count - 1
-        event.start = now()
+        event.start = cg_nanoseconds()
         return event.token
 
     cdef int end(self, Py_ssize_t token) except -1:
-        cdef long long time = now()
+        cdef long long time = cg_nanoseconds()
         cdef Py_ssize_t index = self.innermost
         while index >= 0 and self.events[index].token != token:
             index = self.events[index].parent
@@ -158,7 +153,7 @@ cdef class Recorder(Observer):
         if self.innermost < 0 and delta:
             event = self.add(MEMORY, "[memory]")
             if event is not NULL:
-                event.start = event.stop = now()
+                event.start = event.stop = cg_nanoseconds()
                 event.memory = delta
 
     def rows(self):

@@ -3,18 +3,10 @@
  */
 #ifndef CG_BLAS_THREADS_H
 #define CG_BLAS_THREADS_H
-#include <stdint.h>
-#include <time.h>
+#include "system/clock.h"
 
 enum { CG_AWAKE = 30000000 };       /* nanoseconds */
 static int64_t cg_blas_ended;       /* when BLAS was last called for work that it may give to more than one thread; 0: never */
-
-static int64_t cg_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static void cg_note_blas(void) { __atomic_store_n(&cg_blas_ended, cg_nanoseconds(), __ATOMIC_RELAXED); }
 

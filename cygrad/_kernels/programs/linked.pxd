@@ -53,6 +53,7 @@ cdef enum:
     NO_OUTCOME = -1         # of a kernel that is no decision
     STEPS_BETWEEN_SIGNALS = 64
     ELEMENTS_PER_STEP = 1 << 11     # of loops that count as one of these
+    NANOSECONDS_BETWEEN_SIGNALS = 1000000
 
 # One loop over dense operands of one shape, of which one may be a number.
 cdef struct Loop:
@@ -96,6 +97,9 @@ cdef int run_element_sum(void* arguments, char** data) noexcept nogil
 # a step.
 cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
                            void* scratch, intptr_t work) noexcept nogil
+# Run steps as run_linked does, for a millisecond, or for STEPS_BETWEEN_SIGNALS that take longer.
+cdef Py_ssize_t run_linked_between_signals(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses,
+                                           char** bases, void* scratch) noexcept nogil
 # Run steps, however long they take; False: one has failed.
 cdef bint run_all_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,
                          void* scratch) noexcept nogil

@@ -1,9 +1,12 @@
 """Linked programs (see linked.pxd for the contract)."""
-from libc.stdint cimport INTPTR_MAX, intptr_t
+from libc.stdint cimport INTPTR_MAX, int64_t, intptr_t
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_DIFFERENCE, CG_FLOAT64, CG_NEGATIVE, CG_PRODUCT, CG_SUM
 from cygrad._kernels.programs.steps cimport MAX_SLOTS
+
+cdef extern from "system/clock.h" nogil:
+    int64_t cg_nanoseconds() noexcept
 
 
 cdef int kind_of_loop(const Loop* each) noexcept nogil:
@@ -75,6 +78,15 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
         put_number(each, data)
         cg_call_loop(step.count, each.loop, data, each.strides, each.n, each.params)
         limit -= each.n
+    return k
+
+
+cdef Py_ssize_t run_linked_between_signals(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses,
+                                           char** bases, void* scratch) noexcept nogil:
+    cdef int64_t start = cg_nanoseconds() if last - first > STEPS_BETWEEN_SIGNALS else 0
+    cdef Py_ssize_t k = run_linked(steps, first, last, addresses, bases, scratch, STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP)
+    while 0 <= k < last and cg_nanoseconds() - start < NANOSECONDS_BETWEEN_SIGNALS:
+        k = run_linked(steps, k, last, addresses, bases, scratch, STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP)
     return k
 
 

@@ -32,6 +32,7 @@ cdef enum:
     FEWEST_STATES = 16          # that a loop keeps
     MOST_STATES = 1 << 12       # that a loop of unknown length keeps
     MOST_STATE_BYTES = 1 << 22
+    FEW_BYTES = 1 << 18         # of states, which a backward may keep in any case
     UNTIL_THE_END = -1          # steps: as many as a decision lets run
 
 
@@ -185,16 +186,17 @@ cdef class Loop:
         note_look("it is a loop")
         cdef Frame frame = Frame(self.looped, list(inputs))
         cdef list weights = [None if each is None else row_major_gradient(each) for each in gradients]     # Sums reads their memory
-        cdef Py_ssize_t count = self.count, every = self.every
+        cdef Py_ssize_t count = self.count, every = self.every, room = self.room
         cdef Sums sums
         cdef char* states = value_address(history)
         cdef char* spare
         if count_and_block is not None:
             count, every = (<int64_t*>value_address(count_and_block))[0], (<int64_t*>value_address(count_and_block))[1]
         sums = Sums(self.looped, frame, list(inputs), weights, self.row, self.step, count)
-        spare = NULL if every == 1 else frame.take(frame.state_bytes * self.room)
+        room = max(room, min(every, <Py_ssize_t>(FEW_BYTES // max(frame.state_bytes, <size_t>1))))
+        spare = NULL if every == 1 else frame.take(frame.state_bytes * room)
         if not (self.reverse_each(frame, sums, 0, count, states) if every == 1 else
-                self.reverse_blocks(frame, sums, 0, count, every, states, spare, self.room)):
+                self.reverse_blocks(frame, sums, 0, count, every, states, spare, room)):
             return None
         return sums.results()
 

@@ -25,6 +25,7 @@ from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
 from cygrad.generator import Generator, go_back, position_of, positions_of
 from cygrad.operators.new_tensors import zeros_like
+from cygrad.pytree import DEEPEST
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -395,16 +396,19 @@ def plain_of(args: Any, kwargs: Any) -> Any:
 
 
 # ----- Results -----
-def containers_in(value: Any) -> Iterator[int]:
-    """Yield the ids of the lists and dicts in a tree."""
-    if isinstance(value, (list, dict)):
-        yield id(value)
-    if isinstance(value, (list, tuple, dict)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from containers_in(item)
+def containers_in(tree: Any) -> set[int]:
+    """Return the ids of the lists and dicts in a tree, which may contain itself."""
+    met: dict[int, Any] = {}
+    values = [tree]
+    while values:
+        value = values.pop()
+        if isinstance(value, (list, tuple, dict)) and id(value) not in met:
+            met[id(value)] = value
+            values += value.values() if isinstance(value, dict) else value
+    return {number for number, value in met.items() if not isinstance(value, tuple)}
 
 
-def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = ()) -> Any:
+def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), levels: int = DEEPEST) -> Any:
     """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time.
 
     outside: ids of containers that are no new ones.
@@ -421,11 +425,13 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = ()) ->
         raise Uncapturable(f"it returns a {type(value).__name__} from outside: return a new one")
     if type(value) is Size:
         return value
+    if not levels:
+        raise Uncapturable(f"it returns containers that are nested more than {DEEPEST} deep, or contain themselves")
     if type(value) in (tuple, list) or isinstance(value, tuple) and hasattr(value, "_fields"):
-        items = [take_apart(item, tensors, outside) for item in value]
+        items = [take_apart(item, tensors, outside, levels - 1) for item in value]
         return items if type(value) is list else tuple.__new__(type(value), items)
     if type(value) is dict and all(isinstance(key, (*PLAIN, tuple)) for key in value):
-        return {key: take_apart(item, tensors, outside) for key, item in value.items()}
+        return {key: take_apart(item, tensors, outside, levels - 1) for key, item in value.items()}
     raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
 
 

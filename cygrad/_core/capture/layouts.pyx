@@ -6,6 +6,7 @@ from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, new_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport Storage, visible_version
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 
 @cython.final
@@ -107,9 +108,13 @@ def put_together(template, tensors):
 
 cdef object mapped(object value, object (*function)(object, object), object argument):
     """Return a value with a function applied to the items of a tuple, list or dict."""
-    if isinstance(value, dict):
-        return {name: function(item, argument) for name, item in value.items()}
-    if isinstance(value, (tuple, list)):
+    if not isinstance(value, (tuple, list, dict)):
+        return value
+    enter_container(" while arguments are read")
+    try:
+        if isinstance(value, dict):
+            return {name: function(item, argument) for name, item in value.items()}
         items = [function(item, argument) for item in value]
-        return tuple.__new__(type(value), items) if hasattr(value, "_fields") else type(value)(items)
-    return value
+    finally:
+        leave_container()
+    return tuple.__new__(type(value), items) if hasattr(value, "_fields") else type(value)(items)

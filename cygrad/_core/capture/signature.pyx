@@ -14,6 +14,7 @@ from cygrad._core.levels.level cimport Level, active_levels
 from cygrad._core.levels.tangents cimport Dual, arranged_tangent, tangent_at, visible_dual, whole_tangent
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 from types import MethodType
 
@@ -169,11 +170,20 @@ cdef object plain_kind(object value):
 
 
 cdef object kind_of_value(object value, list tensors, list others, tuple levels):
-    cdef type kind = type(value)
     if isinstance(value, TensorImpl):
         return kind_of_parts(value, tensors, levels)
     if is_plain_value(value):
         return plain_kind(value)
+    enter_container(" while arguments of a compiled function are read")
+    try:
+        return kind_of_container(value, tensors, others, levels)
+    finally:
+        leave_container()
+
+
+cdef object kind_of_container(object value, list tensors, list others, tuple levels):
+    """Return the kind of a value of several, or of an object, which is compared by identity."""
+    cdef type kind = type(value)
     if kind is tuple or kind is list or kind is Size:
         return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
     if kind is dict:
@@ -231,7 +241,10 @@ def signature_of(tuple args not None, dict kwargs not None, list tensors not Non
     """
     cdef tuple levels = active_levels()
     cdef Level level
-    kinds = kind_of_value(args, tensors, others, levels), kind_of_value(kwargs, tensors, others, levels)
+    try:
+        kinds = kind_of_value(args, tensors, others, levels), kind_of_value(kwargs, tensors, others, levels)
+    except RecursionError:
+        raise Uncommon("containers that are nested too deep, or contain themselves") from None
     if levels:
         kinds = *kinds, *[(level.size, level.randomness, level.recorded) for level in levels]
     return kinds, shared_memory(tensors) if len(tensors) > 1 else (), grad_mode()[0], is_inference_mode(), default_dtype()

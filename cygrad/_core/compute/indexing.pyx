@@ -29,6 +29,7 @@ from cygrad._core.operands.strided cimport overlaps_itself
 from cygrad._core.programs.deferred cimport copy_later
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index,
                                                   cg_is_opaque, cg_loops_of)
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 import numpy
 import warnings
@@ -82,10 +83,8 @@ cdef object exact_item(object item):
             note_lasting_look("its value is an index")
             return array_of(<TensorImpl>item).item()
         return item
-    if isinstance(item, tuple):
-        return tuple([exact_item(part) for part in item])
-    if isinstance(item, list):
-        return [exact_item(part) for part in tuple(item)]
+    if isinstance(item, (tuple, list)):
+        return exact_parts(item)
     if isinstance(item, numpy.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
         note_lasting_look("an array of NumPy's is an index")
         return int(item)
@@ -94,6 +93,16 @@ cdef object exact_item(object item):
     if PyIndex_Check(item):
         return PyNumber_Index(item)
     return numpy.asarray(item) if hasattr(item, "__array__") else item
+
+
+cdef object exact_parts(object items):
+    """Return the items of an index in place of an array."""
+    enter_container(" while an index is read")
+    try:
+        parts = [exact_item(part) for part in tuple(items)]
+    finally:
+        leave_container()
+    return parts if isinstance(items, list) else tuple(parts)
 
 
 def is_several_indices(list key not None):
@@ -124,7 +133,11 @@ cdef tuple read_key(object key, bint keeps=False):
 cdef object numpy_key(object key):
     """Return an index with tensors replaced by the arrays they hold."""
     if isinstance(key, tuple):
-        return tuple([numpy_key(item) for item in <tuple>key])
+        enter_container(" while an index is read")
+        try:
+            return tuple([numpy_key(item) for item in <tuple>key])
+        finally:
+            leave_container()
     if isinstance(key, TensorImpl):
         if not cg_is_index[(<TensorImpl>key).dtype_nr] and (<TensorImpl>key).dtype_nr != CG_BOOL:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")

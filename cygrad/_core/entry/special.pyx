@@ -24,6 +24,7 @@ from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, python_number, to_number
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_loops_of,
                                                   cg_number, cg_real)
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 from inspect import unwrap
 
@@ -239,7 +240,11 @@ def over_tensors(function, value):
     if isinstance(value, TensorImpl):
         return function(value)
     if isinstance(value, (tuple, list)):
-        items = [over_tensors(function, item) for item in value]
+        enter_container(" while arguments are read")
+        try:
+            items = [over_tensors(function, item) for item in value]
+        finally:
+            leave_container()
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
@@ -389,6 +394,10 @@ cdef int join(Level level, object result, object tangents, tuple arguments) exce
                     return 0
             add_tangent(result, level, tangents)
     elif isinstance(result, (tuple, list)) and tangents is not None:
-        for item, tangent in zip(result, tangents):
-            join(level, item, tangent, arguments)
+        enter_container(" while results get their tangents")
+        try:
+            for item, tangent in zip(result, tangents):
+                join(level, item, tangent, arguments)
+        finally:
+            leave_container()
     return 0

@@ -15,6 +15,7 @@ from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport VISIBLE_BITS, DType, Storage, noting_number, owner_of, settle, settle_all, version_of
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -422,11 +423,13 @@ cdef list tensors_among(object value, list tensors):
     """Append the tensors in a value and in the tuples, lists and dicts of it."""
     if isinstance(value, TensorImpl):
         tensors.append(value)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            tensors_among(item, tensors)
-    elif isinstance(value, dict):
-        tensors_among([*value.values()], tensors)
+    elif isinstance(value, (tuple, list, dict)):
+        enter_container(" while arguments are read")
+        try:
+            for item in value.values() if isinstance(value, dict) else value:
+                tensors_among(item, tensors)
+        finally:
+            leave_container()
     return tensors
 
 
@@ -438,16 +441,21 @@ def declare_plain(type kind not None):
     plain_types.add(kind)
 
 
-cdef bint is_plain(object value):
+cdef bint is_plain(object value) except -1:
     """Say whether a value is a tensor, or has the same meaning each time, or is a tuple, list or dict of such."""
     if type(value) in plain_types:
         return True
-    if isinstance(value, (tuple, list)):
-        return all([is_plain(item) for item in value])
-    if isinstance(value, dict):
-        return all([is_plain(item) for item in value.values()])
     if isinstance(value, slice):
-        return is_plain(value.start) and is_plain(value.stop) and is_plain(value.step)
+        value = value.start, value.stop, value.step
+    if isinstance(value, (tuple, list, dict)):
+        enter_container(" while arguments are read")
+        try:
+            for item in value.values() if isinstance(value, dict) else value:
+                if not is_plain(item):
+                    return False
+            return True
+        finally:
+            leave_container()
     return value is None or value is Ellipsis or isinstance(value, (TensorImpl, int, float, complex, str, DType))
 
 

@@ -17,6 +17,7 @@ from cygrad._core.memory.sizes cimport parse_sizes, sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_opaque, cg_loops_of
 from cygrad._kernels.programs.settings cimport noted
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 cdef extern from "Python.h":
     object PyObject_Call(object function, object arguments, PyObject* keywords)
@@ -43,10 +44,14 @@ cdef bint holds_data(object value) except -1:
     if value is None or isinstance(value, (int, float, str, slice)):
         return False
     if type(value) is tuple:
-        for item in <tuple>value:
-            if holds_data(item):
-                return True
-        return False
+        enter_container(" while a parameter is read")
+        try:
+            for item in <tuple>value:
+                if holds_data(item):
+                    return True
+            return False
+        finally:
+            leave_container()
     return isinstance(value, (TensorImpl, list)) or hasattr(value, "__array__") and getattr(value, "shape", ()) != ()
 
 

@@ -11,6 +11,7 @@ from libc.stdlib cimport free, realloc
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.levels.observers cimport BACKWARD, MEMORY, Observer, next_token, observes_this_thread, thread_number
 from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 import sys
 
@@ -28,7 +29,11 @@ cdef object sizes_of(object operand):
         tensor = <TensorImpl>operand
         return sizes_tuple(tensor.ndim, tensor.sizes)
     if isinstance(operand, (tuple, list)) and any([isinstance(item, TensorImpl) for item in operand]):
-        return [sizes_of(item) for item in operand]
+        enter_container(" while operands are recorded")
+        try:
+            return [sizes_of(item) for item in operand]
+        finally:
+            leave_container()
     return None
 
 

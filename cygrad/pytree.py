@@ -240,6 +240,19 @@ def _take_apart(tree: Any) -> tuple[type | None, tuple[Any, ...] | None, Any]:
     return None, None, ()
 
 
+def opened(tree: Any) -> tuple[list[Any], TreeSpec | None]:
+    """Return the items of a container and its structure without theirs; of a leaf, no items and None.
+
+    >>> from cygrad.pytree import opened
+    >>> opened((1, [2]))
+    ([1, [2]], TreeSpec((*, *)))
+    """
+    kind, keys, values = _take_apart(tree)
+    if kind is None:
+        return [], None
+    return [*values], TreeSpec(kind, keys, (_LEAF,) * len(values), tree.default_factory if kind is defaultdict else None)
+
+
 def _flatten(tree: Any, leaves: list[Any], levels: int) -> TreeSpec:
     kind, keys, values = _take_apart(tree)
     if kind is None:

@@ -11,29 +11,24 @@ import numpy as np
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, recorded_results, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
-from cygrad._core.capture.layouts import Hole
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of, tensors_behind
 from cygrad._core.graph.notes import Notes, Unrepeatable, put_back, state_now
-from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import active_levels, tangents_seen
-from cygrad._core.memory.sizes import Size
-from cygrad._core.memory.storage import DType, get_default_dtype, set_default_dtype
+from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
+from cygrad.compiling.containers import containers_in, take_apart
 from cygrad.compiling.number_inputs import replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
 from cygrad.generator import Generator, go_back, position_of, positions_of
 from cygrad.operators.new_tensors import zeros_like
-from cygrad.pytree import DEEPEST
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from cygrad.compiling.compiled import Compiled
-
-PLAIN = (int, float, complex, str, bytes, bool, type(None), DType)
 
 
 class ChangesOutside(Uncapturable):
@@ -73,9 +68,13 @@ class Capture:
         self.names: set[str] = set()    # that its code uses
         self.changes: Changes | None = None     # by the call, if they are kept
 
+    def observation(self, args: Any, kwargs: Any) -> Observation:
+        """Return an observation of a call with arguments that are alike."""
+        return Observation(self.owner._function, self.others, containers_in((args, kwargs)))
+
     def run(self, args: Any, kwargs: Any, keeps_changes: bool = False) -> Any:
         """Return the result of the function for arguments, and make the program."""
-        notes, observation = Notes(), Observation(self.owner._function, self.others)
+        notes, observation = Notes(), self.observation(args, kwargs)
         self.versions = versions_of(self.tensors)
         if keeps_changes:
             notes.keep_values()
@@ -85,7 +84,7 @@ class Capture:
         if keeps_changes:
             self.changes = Changes(notes)
         try:
-            outside = () if self.owner._is_step else observation.known.union(containers_in((args, kwargs)))
+            outside = () if self.owner._is_step else observation.known.union(observation.arguments)
             self.entry = None if self.is_early else self.program(notes, observation, value, outside)
         except Uncapturable as error:
             self.reason, self.may_settle = str(error), isinstance(error, ChangesOutside)
@@ -99,7 +98,7 @@ class Capture:
         """
         hook = sys.getprofile()
         sys.setprofile(None)
-        notes, observation = Notes(), Observation(self.owner._function, self.others)
+        notes, observation = Notes(), self.observation(args, kwargs)
         try:
             with Notes(), undone(notes):
                 self.versions = versions_of(self.tensors)
@@ -198,7 +197,7 @@ class Capture:
         Besides the call of the user, the function runs once more for that, and all its changes are undone. Its values are not used, only
         its steps: the forward part is the program of the entry. Uncapturable where there is no such program.
         """
-        notes, observation = Notes(), Observation(self.owner._function, self.others)
+        notes, observation = Notes(), self.observation(args, kwargs)
         weights = [None if gradient is None else zeros_in_layout_of(gradient) for gradient in gradients]
         with undone(notes):
             with observation, notes:
@@ -396,45 +395,6 @@ def plain_of(args: Any, kwargs: Any) -> Any:
 
 
 # ----- Results -----
-def containers_in(tree: Any) -> set[int]:
-    """Return the ids of the lists and dicts in a tree, which may contain itself."""
-    met: dict[int, Any] = {}
-    values = [tree]
-    while values:
-        value = values.pop()
-        if isinstance(value, (list, tuple, dict)) and id(value) not in met:
-            met[id(value)] = value
-            values += value.values() if isinstance(value, dict) else value
-    return {number for number, value in met.items() if not isinstance(value, tuple)}
-
-
-def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), levels: int = DEEPEST) -> Any:
-    """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time.
-
-    outside: ids of containers that are no new ones.
-    """
-    if isinstance(value, TensorImpl):
-        for number, tensor in enumerate(tensors):
-            if tensor is value:
-                return Hole(number)
-        tensors.append(value)
-        return Hole(len(tensors) - 1)
-    if isinstance(value, PLAIN):
-        return value
-    if isinstance(value, (list, dict)) and id(value) in outside:
-        raise Uncapturable(f"it returns a {type(value).__name__} from outside: return a new one")
-    if type(value) is Size:
-        return value
-    if not levels:
-        raise Uncapturable(f"it returns containers that are nested more than {DEEPEST} deep, or contain themselves")
-    if type(value) in (tuple, list) or isinstance(value, tuple) and hasattr(value, "_fields"):
-        items = [take_apart(item, tensors, outside, levels - 1) for item in value]
-        return items if type(value) is list else tuple.__new__(type(value), items)
-    if type(value) is dict and all(isinstance(key, (*PLAIN, tuple)) for key in value):
-        return {key: take_apart(item, tensors, outside, levels - 1) for key, item in value.items()}
-    raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists and dicts")
-
-
 def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
     """Say whether a result in the memory of an input has not its history: it was written into a `detach()` of that."""
     return not any(result is tensor or tensor.requires_grad and result._base is not None

@@ -106,6 +106,9 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def __set_name__(self, owner: Any, name: str) -> None:
+        owner.__has_compiled_methods__ = True       # instances are objects, whose attributes are guarded by name
+
     def __repr__(self) -> str:
         return f"<compiled {self._function!r}>"
 
@@ -316,8 +319,8 @@ class Dynamic(Compiled):
     """A compiled function that gets 0-d tensors in place of floats."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return super().__call__(*floats_as_tensors(args), **floats_as_tensors(kwargs))
+        return super().__call__(*floats_as_tensors(args, False), **floats_as_tensors(kwargs, False))
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
-        return super().explain(*floats_as_tensors(args), **floats_as_tensors(kwargs))
+        return super().explain(*floats_as_tensors(args, False), **floats_as_tensors(kwargs, False))
 

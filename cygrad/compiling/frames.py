@@ -129,6 +129,14 @@ def names_in_format(text: str) -> list[str]:
     return re.findall(r"\w+", text) if "{" in text else []
 
 
+@functools.lru_cache(maxsize=1024)
+def compares_identity(code: CodeType) -> bool:
+    """Return True for code that compares two values by `is`, neither of which is a constant such as None."""
+    instructions = instructions_of(code)
+    return any(instruction.opname == "IS_OP" and before.opname != "LOAD_CONST"
+               for before, instruction in zip(instructions, instructions[1:], strict=False))
+
+
 def imports_of(code: CodeType, frame: FrameType) -> Iterator[str]:
     """Yield the names of the modules that code imports, packages before their modules."""
     instructions = instructions_of(code)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.capture.signature import is_record
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import strided
 from cygrad._core.memory.storage import dtype_by_name
+from cygrad.compiling.containers import mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,14 +134,8 @@ class IntInput(FloatInput):
 
 
 def replaced(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """Return a value with other values in place of all values of a type, also in tuples, lists and dicts."""
-    if type(value) is kind:
-        return change(value)
-    if type(value) in (tuple, list):
-        return type(value)(replaced(item, kind, change) for item in value)
-    if type(value) is dict:
-        return {key: replaced(item, kind, change) for key, item in value.items()}
-    return value
+    """Return a value with other values in place of all values of a type, also in containers."""
+    return change(value) if type(value) is kind else mapped(lambda item: replaced(item, kind, change), value)
 
 
 def as_numbers(value: Any) -> Any:
@@ -149,20 +145,16 @@ def as_numbers(value: Any) -> Any:
     return value
 
 
-def floats_as_tensors(value: Any) -> Any:
-    """Return a value with 0-d tensors of float64 in place of floats."""
-    return replaced(value, float, lambda number: scalar_tensor(number, FLOAT64))
+def floats_as_tensors(value: Any, in_records: bool = True) -> Any:
+    """Return a value with 0-d tensors of float64 in place of floats; `in_records`: in dataclasses, too, of which copies are made."""
+    if type(value) is float:
+        return scalar_tensor(value, FLOAT64)
+    return mapped(lambda item: floats_as_tensors(item, in_records), value) if in_records or not is_record(value) else value
 
 
 def floats_as_inputs(value: Any, tensors: Any) -> Any:
     """Return a value with inputs in place of floats, of the same value with tensors there."""
-    if type(value) is float:
-        return FloatInput(tensors)
-    if type(value) in (tuple, list):
-        return type(value)(map(floats_as_inputs, value, tensors))
-    if type(value) is dict:
-        return {key: floats_as_inputs(item, tensors[key]) for key, item in value.items()}
-    return value
+    return FloatInput(tensors) if type(value) is float else mapped(floats_as_inputs, value, tensors)
 
 
 def operand_of(value: Any) -> Any:

@@ -19,11 +19,12 @@ import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource
-from cygrad._core.capture.signature import Uncommon
+from cygrad._core.capture.signature import Uncommon, is_record
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
     LOOKUPS,
     arguments_of,
+    compares_identity,
     imports_of,
     instructions_of,
     is_imported,
@@ -61,7 +62,7 @@ from cygrad.compiling.repeated_code import changes_of, reason_of_hook
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from types import CodeType, FrameType
 
 MOST_GUARDS = 20_000
@@ -75,7 +76,8 @@ WAY_OUT = "compute the gradients in the function, or call it without compile()"
 class Observation:
     """Watches a function run, in a `with` statement: its guards, and the first thing that no program can repeat."""
 
-    def __init__(self, function: Any, values: Iterable[Any]) -> None:
+    def __init__(self, function: Any, values: Iterable[Any], arguments: Mapping[int, Any]) -> None:
+        self.arguments = arguments              # containers among these, by id: the key of the call has their items
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
@@ -93,6 +95,7 @@ class Observation:
         self.tensor_keys: set[int] = set()      # ids of tensors that are keys of dicts, or in sets: code may ask for them by identity
         self.impure: str | None = None          # the first thing that a replay would not repeat
         self.roots = [function, *values]
+        self.is_matching = False        # code of the user has a pattern of a class
         self.is_repeated = False        # code runs besides the call of the user: it must change nothing
 
     def __enter__(self) -> Observation:
@@ -157,7 +160,8 @@ class Observation:
             self.is_early = True
         elif serves_user(frame):
             for each in older_of(value, *value) if isinstance(value, (tuple, list)) else older_of(value):
-                self.reach(each)
+                if id(each) not in self.arguments:
+                    self.reach(each)
 
     def meet(self, code: CodeType, frame: FrameType) -> bool:
         """Guard the values that new code can name; return True if it is a library's, which may read any attribute of its arguments."""
@@ -180,6 +184,13 @@ class Observation:
         self.guarded_codes.add(code)
         for name in names_in(code) & SCOPES:
             self.end(frame, f"uses {name}: name the value, or give it as an argument")
+        opcodes = {instruction.opname for instruction in instructions_of(code)}
+        if "MATCH_CLASS" in opcodes and not self.is_matching:
+            self.is_matching = True
+            for each in list(self.objects):
+                self.add_names(names_by(each, True))
+        if any(map(is_record, self.arguments.values())) and compares_identity(code):
+            self.end(frame, "compares by `is`, and an argument is a dataclass, of which another one may have the same program")
         self.add_names(names_in(code))
         if names_in(code) & CLASS_CHECKS:
             self.guard(GuardSource.RESULT, abc.get_cache_token, None)
@@ -207,8 +218,8 @@ class Observation:
                 module = self.follow(vars(module), name)
             else:
                 module = None
-        if "self" in code.co_varnames[:code.co_argcount]:
-            value = frame.f_locals["self"]
+        value = frame.f_locals["self"] if "self" in code.co_varnames[:code.co_argcount] else None
+        if value is not None and id(value) not in self.arguments:
             for each in older_of(value):
                 self.reach(each)
 
@@ -282,7 +293,7 @@ class Observation:
         """Guard the places that code can reach from a value."""
         if isinstance(value, (BuiltinMethodType, MethodWrapperType)) and not isinstance(value.__self__, (ModuleType, type, type(None))):
             self.guard(GuardSource.ATTRIBUTE, value, "__self__")
-        self.add_names(names_by(value))
+        self.add_names(names_by(value, self.is_matching))
         if is_lookup(value) and not self.names & LOOKUPS:
             self.add_names(("getattr",))
         if is_opaque(value) or id(value) in self.known:

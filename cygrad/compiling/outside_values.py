@@ -201,13 +201,13 @@ def all_names_of(value: Any) -> set[str]:
     return names.union(value.__dict__ if isinstance(getattr(value, "__dict__", None), dict) else ())
 
 
-def names_by(value: Any) -> set[str]:
+def names_by(value: Any, is_matched: bool) -> set[str]:
     """Return the names of attributes that code may read by a value: of fields of a format, of places in a pattern, of a protocol."""
     if type(value) is str:
         return {*names_in_format(value)}
     names: set[str] = set()
     for base in value.__mro__ if isinstance(value, type) else ():
-        names.update(vars(base).get("__match_args__", ()))
+        names.update(vars(base).get("__match_args__", ()) if is_matched else ())
         if vars(base).get("_is_protocol") and base.__module__ != "typing":
             names.update(name for name in (*vars(base), *vars(base).get("__annotations__", ())) if not name.startswith("_"))
     return names

@@ -13,7 +13,8 @@ from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _set_overrides_off
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
-from cygrad.compiling.captures import Capture, Entry, plain_of, take_apart
+from cygrad.compiling.captures import Capture, Entry, plain_of
+from cygrad.compiling.containers import take_apart
 from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
 from cygrad.generator import go_back, positions_of

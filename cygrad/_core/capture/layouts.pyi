@@ -1,7 +1,11 @@
+from collections.abc import Callable
 from typing import Any
 
 class Hole:
     def __init__(self, number: int) -> None: ...
+
+class Made:
+    def __init__(self, make: Callable[[list[Any]], Any], items: list[Any]) -> None: ...
 
 class Layout: ...
 

@@ -89,6 +89,16 @@ cdef class Hole:
         self.number = number
 
 
+@cython.final
+cdef class Made:
+    """A container in a template that a function makes of its items."""
+    cdef object make
+    cdef list items
+
+    def __cinit__(self, make, list items not None):
+        self.make, self.items = make, items
+
+
 cdef object with_holes(object value, object numbers):
     """Return a value with tensors replaced by holes."""
     if isinstance(value, TensorImpl):
@@ -108,12 +118,14 @@ def put_together(template, tensors):
 
 cdef object mapped(object value, object (*function)(object, object), object argument):
     """Return a value with a function applied to the items of a tuple, list or dict."""
-    if not isinstance(value, (tuple, list, dict)):
+    if not isinstance(value, (tuple, list, dict, Made)):
         return value
     enter_container(" while arguments are read")
     try:
         if isinstance(value, dict):
             return {name: function(item, argument) for name, item in value.items()}
+        if isinstance(value, Made):
+            return (<Made>value).make([function(item, argument) for item in (<Made>value).items])
         items = [function(item, argument) for item in value]
     finally:
         leave_container()

@@ -16,6 +16,7 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
 from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
+from collections import OrderedDict, defaultdict
 from types import MethodType
 
 from numpy import generic, ndarray, void
@@ -32,6 +33,9 @@ cdef enum:
     IS_READ_ONLY = 8
     IS_LEAF = 16
     IS_VIEW = 32
+
+
+cdef Py_ssize_t PLAIN_SIZE = type("Plain", (), {}).__basicsize__
 
 
 class Uncommon(Exception):
@@ -189,6 +193,8 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
     if kind is dict:
         return kind, *[(key if type(key) is str else kind_of_value(key, tensors, others, levels),
                         kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value).items()]
+    if kind is OrderedDict or kind is defaultdict:
+        return kind, getattr(value, "default_factory", None), kind_of_container(dict(value), tensors, others, levels)
     if isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
         return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
     if kind is slice:
@@ -197,10 +203,20 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
         return kind, value if kind is range else value.tobytes()
     if kind is MethodType:
         return kind, kind_of_value(value.__func__, tensors, others, levels), kind_of_value(value.__self__, tensors, others, levels)
+    if is_record(value):
+        others.append(kind)     # whose methods and other attributes are guarded
+        return kind, *[(key, kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value.__dict__).items()]
     if isinstance(value, ndarray):
         raise Uncommon("an array of NumPy's among the arguments")
     others.append(value)
     return kind, id(value)
+
+
+cpdef bint is_record(object value) except -1:
+    """Return True for a container by name: an instance of a dataclass, whose attributes are in its dict alone, without compiled methods."""
+    cdef type kind = type(value)
+    return (hasattr(kind, "__dataclass_fields__") and kind.__basicsize__ == PLAIN_SIZE and not hasattr(kind, "__has_compiled_methods__")
+            and not any([base.__dict__.get("__slots__") for base in kind.__mro__]))
 
 
 cdef bint lie_apart(list tensors) noexcept:

@@ -1,0 +1,82 @@
+"""Containers among the arguments of a call and in its results: those of `cygrad.pytree`, instances of dataclasses included."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from cygrad._core.capture.captured import Uncapturable
+from cygrad._core.capture.layouts import Hole, Made
+from cygrad._core.capture.signature import is_record
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import Size
+from cygrad._core.memory.storage import DType
+from cygrad.pytree import DEEPEST, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None), DType, Size)
+FACTORIES = (None, int, float, list, dict, set, tuple)      # of a defaultdict: others may be made by the call
+
+
+def items_of(value: Any) -> tuple[list[Any], Any]:
+    """Return the items of a container and its structure; of another value, and of an object with more than its fields, None for these."""
+    if is_record(value):
+        return opened(value) if vars(value).keys() == {field.name for field in fields(value)} else ([], None)
+    is_object = hasattr(type(value), "__dataclass_fields__") or isinstance(value, tuple) and bool(getattr(value, "__dict__", None))
+    return ([], None) if is_object else opened(value)
+
+
+def mapped(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """Return a container of the results of a function for its items, and for items of other containers; itself if they are the same."""
+    items, spec = items_of(value)
+    if spec is None:
+        return value
+    results = [function(*each) for each in zip(items, *(items_of(other)[0] for other in others), strict=True)]
+    return value if all(map(operator.is_, results, items)) else spec.unflatten(results)
+
+
+def containers_in(tree: Any) -> dict[int, Any]:
+    """Return the containers in a tree, which may contain itself, by id, but for tuples."""
+    met: dict[int, Any] = {}
+    values = [tree]
+    while values:
+        value = values.pop()
+        items, spec = items_of(value)
+        if spec is not None and id(value) not in met:
+            met[id(value)] = value
+            values += items
+    return {number: value for number, value in met.items() if not isinstance(value, tuple)}
+
+
+def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), levels: int = DEEPEST) -> Any:
+    """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time.
+
+    outside: ids of containers that are no new ones.
+    """
+    if isinstance(value, TensorImpl):
+        for number, tensor in enumerate(tensors):
+            if tensor is value:
+                return Hole(number)
+        tensors.append(value)
+        return Hole(len(tensors) - 1)
+    if isinstance(value, PLAIN):
+        return value
+    items, spec = items_of(value)
+    if spec is None or isinstance(value, dict) and not has_plain_keys(value):
+        raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists, dicts and dataclasses")
+    if id(value) in outside and not isinstance(value, tuple):
+        raise Uncapturable(f"it returns a {type(value).__name__} from outside: return a new one")
+    if not levels:
+        raise Uncapturable(f"it returns containers that are nested more than {DEEPEST} deep, or contain themselves")
+    parts = [take_apart(item, tensors, outside, levels - 1) for item in items]
+    is_native = isinstance(value, (tuple, list)) or type(value) is dict     # in C
+    return spec.unflatten(parts) if is_native else Made(spec.unflatten, parts)
+
+
+def has_plain_keys(value: dict[Any, Any]) -> bool:
+    """Return True for a dict that can be made again: of keys, and by a function for missing ones, that are the same each time."""
+    return (all(isinstance(key, (*PLAIN, tuple)) for key in value)
+            and any(getattr(value, "default_factory", None) is factory for factory in FACTORIES))

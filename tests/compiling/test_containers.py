@@ -1,0 +1,155 @@
+"""Containers among the arguments of captured functions and in their results: all of `cygrad.pytree`, dataclasses included."""
+
+import dataclasses
+from collections import OrderedDict, defaultdict
+
+import pytest
+
+import cygrad as cg
+from capturing import X, captured, refusal, same
+from cygrad.pytree import tree_flatten
+
+
+@dataclasses.dataclass
+class State:
+    y: cg.Tensor
+    time: float = 1.0
+    name: str = "a"
+
+    def energy(self):
+        return (self.y * self.y).sum() + self.time
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    first: cg.Tensor
+    state: State
+
+
+@dataclasses.dataclass
+class Model:
+    weight: cg.Tensor
+    calls: int = 0
+
+    @cg.compile
+    def loss(self, x):
+        return (self.weight * x).sum()
+
+
+@dataclasses.dataclass(slots=True)
+class Slots:
+    y: cg.Tensor
+
+
+@dataclasses.dataclass
+class WithSlot:
+    __slots__ = ("__dict__", "hidden")
+    y: cg.Tensor
+
+
+def same_trees(ours, theirs):
+    (ours, our_spec), (theirs, their_spec) = tree_flatten(ours), tree_flatten(theirs)
+    assert our_spec == their_spec
+    for a, b in zip(ours, theirs, strict=True):
+        same(a, b) if isinstance(a, cg.Tensor) else pytest.fail("differ") if (type(a), a) != (type(b), b) else None
+
+
+# A function, its arguments for a number, and how often it is captured for the numbers 0 to 5.
+FUNCTIONS = {
+    "new": (lambda state: State(state.y * 2, 3.0, state.name), lambda k: State(X + k), 1),
+    "replace": (lambda state: dataclasses.replace(state, y=state.y.sin()), lambda k: State(X + k), 1),
+    "fields": (lambda state: [value * 2 for value in dataclasses.asdict(state).values() if isinstance(value, cg.Tensor)],
+               lambda k: State(X + k), 1),
+    "method": (State.energy, lambda k: State(X + k), 1),
+    "float": (State.energy, lambda k: State(X + k, 0.1 * k), 2),
+    "string": (lambda state: state.y * len(state.name), lambda k: State(X, 1.0, "a" * (k // 2 + 1)), 3),
+    "nested": (lambda pair: Pair(pair.first * 2, State(pair.state.y * pair.first)), lambda k: Pair(X, State(X + k)), 1),
+    "in place": (lambda state: state.y.mul_(2) + 1, lambda k: State(X + k), 1),
+    "ordered dict": (lambda table: OrderedDict(b=table["a"] * 2, a=1), lambda k: OrderedDict(a=X + k), 1),
+    "dict with a factory": (lambda table: defaultdict(list, a=table["a"] * 2), lambda k: defaultdict(list, a=X + k), 1),
+    "in a list": (lambda states: [State(state.y * 2) for state in states], lambda k: [State(X), State(X + k)], 1),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_containers_are_taken_apart_and_made_anew(name):
+    function, arguments, captures = FUNCTIONS[name]
+    compiled = captured(function)
+    for k in range(6):
+        same_trees(compiled(arguments(k)), function(arguments(k)))
+    assert compiled.cache_info().misses == captures
+
+
+def test_a_container_among_the_arguments_is_a_global_value_as_well():
+    outside = State(X + 1)
+    compiled = captured(lambda state: state.y * outside.y)
+    for state in (outside, State(X), State(X + 2), outside, State(X + 3)):
+        same(compiled(state), state.y * outside.y)
+
+
+def test_methods_of_a_container_are_guarded(monkeypatch):
+    compiled = captured(lambda state: state.energy())
+    for _ in range(2):
+        same(compiled(State(X)), (X * X).sum() + 1)
+    monkeypatch.setattr(State, "energy", lambda self: self.y.sum() * 5)
+    same(compiled(State(X)), X.sum() * 5)
+
+
+def test_attributes_besides_the_fields():
+    state = State(X)
+    state.factor = 2.0
+    compiled = captured(lambda state: state.y * getattr(state, "factor", 1.0))
+    for each in (state, State(X), state):
+        same(compiled(each), each.y * getattr(each, "factor", 1.0))
+
+
+def test_an_object_with_compiled_methods_is_no_container():
+    model = Model(X)
+    for calls in range(20):
+        model.calls, model.weight = calls, model.weight + 1
+        same(model.loss(X), (model.weight * X).sum())
+    assert Model.loss.cache_info().misses == 1
+
+
+def test_gradients_of_results_in_containers():
+    compiled = captured(lambda state: State(state.y ** 2 * state.time))
+    y = X.clone().requires_grad_()
+    for time in (1.0, 2.0, 3.0):
+        gradient, = cg.autograd.grad(compiled(State(y, time)).y.sum(), y, create_graph=True)
+        same(gradient, 2 * X * time)
+        same(cg.autograd.grad(gradient.sum(), y)[0], cg.full_like(X, 2 * time))
+
+
+@pytest.mark.parametrize("kind", [Slots, WithSlot])
+def test_objects_with_slots_are_no_containers(kind):
+    value = kind(X)
+    compiled = captured(lambda value: value.y * 2)
+    for _ in range(2):
+        same(compiled(value), X * 2)
+    value.y = X + 1
+    same(compiled(value), (X + 1) * 2)
+
+
+def changes_its_argument(state):
+    state.time = 2.0
+    return state.y * 2
+
+
+def test_what_is_refused():
+    own = State(X)
+    assert "changes an argument" in refusal(changes_its_argument, State(X))
+    assert "returns a State from outside" in refusal(lambda state: state, State(X))
+    assert "compares by `is`" in refusal(lambda state: X * 2 if state is own else X * 3, State(X))
+    assert "returns a Slots" in refusal(lambda state: Slots(state.y), State(X))
+    assert "returns a WithSlot" in refusal(lambda state: WithSlot(state.y), State(X))
+    assert "returns a defaultdict" in refusal(lambda x: defaultdict(lambda: x), X)
+    own.name = own
+    compiled = cg.compile(lambda state: state.y * 2)
+    same(compiled(own), X * 2)      # contains itself: it stays as it is
+
+
+def test_dynamic_functions_change_the_object_of_the_user():
+    state = State(X, 0.5)
+    with pytest.warns(RuntimeWarning, match="changes an argument"):
+        cg.compile(changes_its_argument, dynamic=True)(state)
+    assert state.time == 2.0

@@ -16,7 +16,7 @@ import numpy
 from setuptools.command.build_ext import build_ext
 
 from building import native
-from building.compiler import CALLS, LOOPS, RARE, SELDOM, SHORT, Compiler, messages_of
+from building.compiler import CALLS, LOOPS, RARE, REDUCTIONS, SELDOM, SHORT, Compiler, messages_of
 from building.translation import COMMON, common_translation, translation_of
 from building.units import Unit, build_units
 
@@ -70,7 +70,8 @@ class Build(build_ext):
         for name in generator.generate(levels, native.header(compiler) if alone else ""):
             source = Path(name)
             is_old = len(levels) > 1 and source.stem.endswith(levels[0]) and not source.stem.startswith("floats_reduction")
-            flags = [*(RARE if is_old or source.stem.startswith("rare") else LOOPS), *(native.FLAGS if alone else [])]
+            is_rare, is_reduction = is_old or source.stem.startswith("rare"), "reduction" in source.stem and compiler.levelled
+            flags = [*(RARE if is_rare else REDUCTIONS if is_reduction else LOOPS), *(native.FLAGS if alone else [])]
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))
 
     def modules(self, compiler: Compiler) -> Iterator[Unit]:

@@ -1,4 +1,4 @@
-"""Containers among the arguments of a call and in its results: those of `cygrad.pytree`, instances of dataclasses included."""
+"""Containers among the arguments of a call and in its results: the containers of `cygrad.pytree`, instances of dataclasses included."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def changes_its_argument(state):
     return state.y * 2
 
 
-def test_what_is_refused():
+def test_objects_that_are_refused():
     own = State(X)
     assert "changes an argument" in refusal(changes_its_argument, State(X))
     assert "returns a State from outside" in refusal(lambda state: state, State(X))

@@ -6,6 +6,7 @@ import dis
 import functools
 import importlib.util
 import inspect
+import operator
 import os
 import re
 import sys
@@ -129,12 +130,20 @@ def names_in_format(text: str) -> list[str]:
     return re.findall(r"\w+", text) if "{" in text else []
 
 
-@functools.lru_cache(maxsize=1024)
-def compares_identity(code: CodeType) -> bool:
-    """Return True for code that compares two values by `is`, neither of which is a constant such as None."""
+def compared_by_identity(code: CodeType, frame: FrameType) -> Iterator[Any]:
+    """Yield the right operand of each `is` of code: a constant, a global value, an attribute of one; the operator for any other."""
     instructions = instructions_of(code)
-    return any(instruction.opname == "IS_OP" and before.opname != "LOAD_CONST"
-               for before, instruction in zip(instructions, instructions[1:], strict=False))
+    is_generated = code.co_filename == "<string>" and code.co_name.startswith("__")     # by `dataclasses`: it compares classes
+    for before, last, instruction in zip(instructions, instructions[1:], instructions[2:], strict=False):
+        if instruction.opname == "IS_OP" and not is_generated:
+            if last.opname == "LOAD_CONST":
+                yield last.argval
+            elif last.opname == "LOAD_GLOBAL":
+                yield frame.f_globals.get(last.argval)
+            elif last.opname == "LOAD_ATTR" and before.opname == "LOAD_GLOBAL":
+                yield getattr(frame.f_globals.get(before.argval), last.argval, operator.is_)
+            else:
+                yield operator.is_
 
 
 def imports_of(code: CodeType, frame: FrameType) -> Iterator[str]:

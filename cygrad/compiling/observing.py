@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import functools
 import gc
+import operator
 import sys
 from collections import deque
 from types import BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
@@ -24,7 +25,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
     LOOKUPS,
     arguments_of,
-    compares_identity,
+    compared_by_identity,
     imports_of,
     instructions_of,
     is_imported,
@@ -189,7 +190,8 @@ class Observation:
             self.is_matching = True
             for each in list(self.objects):
                 self.add_names(names_by(each, True))
-        if any(map(is_record, self.arguments.values())) and compares_identity(code):
+        if any(map(is_record, self.arguments.values())) and any(each is operator.is_ or is_record(each)
+                                                                for each in compared_by_identity(code, frame)):
             self.end(frame, "compares by `is`, and an argument is a dataclass, of which another one may have the same program")
         self.add_names(names_in(code))
         if names_in(code) & CLASS_CHECKS:

@@ -1,6 +1,7 @@
 """Containers among the arguments of captured functions and in their results: all of `cygrad.pytree`, dataclasses included."""
 
 import dataclasses
+import enum
 from collections import OrderedDict, defaultdict
 
 import pytest
@@ -54,6 +55,19 @@ def same_trees(ours, theirs):
         same(a, b) if isinstance(a, cg.Tensor) else pytest.fail("differ") if (type(a), a) != (type(b), b) else None
 
 
+@dataclasses.dataclass
+class Listed:
+    y: cg.Tensor
+    parts: list = dataclasses.field(default_factory=list)
+
+
+class Mode(enum.Enum):
+    FAST = 1
+
+
+MODE = Mode.FAST
+
+
 # A function, its arguments for a number, and how often it is captured for the numbers 0 to 5.
 FUNCTIONS = {
     "new": (lambda state: State(state.y * 2, 3.0, state.name), lambda k: State(X + k), 1),
@@ -67,6 +81,9 @@ FUNCTIONS = {
     "in place": (lambda state: state.y.mul_(2) + 1, lambda k: State(X + k), 1),
     "ordered dict": (lambda table: OrderedDict(b=table["a"] * 2, a=1), lambda k: OrderedDict(a=X + k), 1),
     "dict with a factory": (lambda table: defaultdict(list, a=table["a"] * 2), lambda k: defaultdict(list, a=X + k), 1),
+    "default factory": (lambda state: Listed(state.y * 2), lambda k: Listed(X + k, [k]), 6),
+    "identity of others": (lambda state: state.y * 2 if type(state) is State and MODE is Mode.FAST and state.name is not None else state.y,
+                           lambda k: State(X + k), 1),
     "in a list": (lambda states: [State(state.y * 2) for state in states], lambda k: [State(X), State(X + k)], 1),
 }
 

@@ -133,9 +133,11 @@ class IntInput(FloatInput):
         return IntInput(tensor, self.bound)
 
 
-def replaced(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """Return a value with other values in place of all values of a type, also in containers."""
-    return change(value) if type(value) is kind else mapped(lambda item: replaced(item, kind, change), value)
+def replaced(value: Any, kind: type, change: Callable[[Any], Any], in_records: bool = True) -> Any:
+    """Return a value with other values in place of all values of a type, also in containers; `in_records`: also in dataclasses."""
+    if type(value) is kind:
+        return change(value)
+    return mapped(lambda item: replaced(item, kind, change, in_records), value) if in_records or not is_record(value) else value
 
 
 def as_numbers(value: Any) -> Any:
@@ -147,9 +149,7 @@ def as_numbers(value: Any) -> Any:
 
 def floats_as_tensors(value: Any, in_records: bool = True) -> Any:
     """Return a value with 0-d tensors of float64 in place of floats; `in_records`: in dataclasses, too, of which copies are made."""
-    if type(value) is float:
-        return scalar_tensor(value, FLOAT64)
-    return mapped(lambda item: floats_as_tensors(item, in_records), value) if in_records or not is_record(value) else value
+    return replaced(value, float, lambda number: scalar_tensor(number, FLOAT64), in_records)
 
 
 def floats_as_inputs(value: Any, tensors: Any) -> Any:

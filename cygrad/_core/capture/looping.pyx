@@ -186,14 +186,14 @@ cdef class Loop:
         note_look("it is a loop")
         cdef Frame frame = Frame(self.looped, list(inputs))
         cdef list weights = [None if each is None else row_major_gradient(each) for each in gradients]     # Sums reads their memory
-        cdef Py_ssize_t count = self.count, every = self.every, room = self.room
+        cdef Py_ssize_t count = self.count, every = self.every, room
         cdef Sums sums
         cdef char* states = value_address(history)
         cdef char* spare
         if count_and_block is not None:
             count, every = (<int64_t*>value_address(count_and_block))[0], (<int64_t*>value_address(count_and_block))[1]
         sums = Sums(self.looped, frame, list(inputs), weights, self.row, self.step, count)
-        room = max(room, min(every, <Py_ssize_t>(FEW_BYTES // max(frame.state_bytes, <size_t>1))))
+        room = max(self.room, min(every, <Py_ssize_t>(FEW_BYTES // max(frame.state_bytes, <size_t>1))))
         spare = NULL if every == 1 else frame.take(frame.state_bytes * room)
         if not (self.reverse_each(frame, sums, 0, count, states) if every == 1 else
                 self.reverse_blocks(frame, sums, 0, count, every, states, spare, room)):

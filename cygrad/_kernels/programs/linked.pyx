@@ -84,10 +84,11 @@ cdef Py_ssize_t run_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t
 cdef Py_ssize_t run_linked_between_signals(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses,
                                            char** bases, void* scratch) noexcept nogil:
     cdef int64_t start = cg_nanoseconds() if last - first > STEPS_BETWEEN_SIGNALS else 0
-    cdef Py_ssize_t k = run_linked(steps, first, last, addresses, bases, scratch, STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP)
-    while 0 <= k < last and cg_nanoseconds() - start < NANOSECONDS_BETWEEN_SIGNALS:
+    cdef Py_ssize_t k = first
+    while True:
         k = run_linked(steps, k, last, addresses, bases, scratch, STEPS_BETWEEN_SIGNALS * ELEMENTS_PER_STEP)
-    return k
+        if k < 0 or k >= last or cg_nanoseconds() - start >= NANOSECONDS_BETWEEN_SIGNALS:
+            return k
 
 
 cdef bint run_all_linked(const LinkedStep* steps, Py_ssize_t first, Py_ssize_t last, const Address* addresses, char** bases,

@@ -6,7 +6,6 @@ import dis
 import functools
 import importlib.util
 import inspect
-import operator
 import os
 import re
 import sys
@@ -30,6 +29,7 @@ KERNELS = os.path.join(PACKAGE, "_kernels", "")   # they read how many processor
 IMPORTS = "<frozen importlib"
 LIBRARY = os.path.join(os.path.dirname(os.__file__), "")      # Python's own, with the packages that are installed below it
 WRITERS = {"linecache", "logging", "traceback", "warnings"}     # modules that write messages, which the first call does alone
+UNKNOWN = object()      # an operand that is seen only while code runs
 LOOKUPS = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
            "__setattr__"}        # code with these may name any attribute
 
@@ -131,7 +131,7 @@ def names_in_format(text: str) -> list[str]:
 
 
 def compared_by_identity(code: CodeType, frame: FrameType) -> Iterator[Any]:
-    """Yield the right operand of each `is` of code: a constant, a global value, an attribute of one; the operator for any other."""
+    """Yield the right operand of each `is` of code: a constant, a global value, an attribute of one; UNKNOWN for any other."""
     instructions = instructions_of(code)
     is_generated = code.co_filename == "<string>" and code.co_name.startswith("__")     # by `dataclasses`: it compares classes
     for before, last, instruction in zip(instructions, instructions[1:], instructions[2:], strict=False):
@@ -141,9 +141,9 @@ def compared_by_identity(code: CodeType, frame: FrameType) -> Iterator[Any]:
             elif last.opname == "LOAD_GLOBAL":
                 yield frame.f_globals.get(last.argval)
             elif last.opname == "LOAD_ATTR" and before.opname == "LOAD_GLOBAL":
-                yield getattr(frame.f_globals.get(before.argval), last.argval, operator.is_)
+                yield getattr(frame.f_globals.get(before.argval), last.argval, UNKNOWN)
             else:
-                yield operator.is_
+                yield UNKNOWN
 
 
 def imports_of(code: CodeType, frame: FrameType) -> Iterator[str]:

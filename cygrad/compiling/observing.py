@@ -10,7 +10,6 @@ from __future__ import annotations
 import abc
 import functools
 import gc
-import operator
 import sys
 from collections import deque
 from types import BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
@@ -24,6 +23,7 @@ from cygrad._core.capture.signature import Uncommon, is_record
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
     LOOKUPS,
+    UNKNOWN,
     arguments_of,
     compared_by_identity,
     imports_of,
@@ -79,6 +79,7 @@ class Observation:
 
     def __init__(self, function: Any, values: Iterable[Any], arguments: Mapping[int, Any]) -> None:
         self.arguments = arguments              # containers among these, by id: the key of the call has their items
+        self.has_records = any(map(is_record, arguments.values()))
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
@@ -190,12 +191,11 @@ class Observation:
             self.is_matching = True
             for each in list(self.objects):
                 self.add_names(names_by(each, True))
-        if any(map(is_record, self.arguments.values())) and any(each is operator.is_ or is_record(each)
-                                                                for each in compared_by_identity(code, frame)):
+        if self.has_records and any(each is UNKNOWN or is_record(each) for each in compared_by_identity(code, frame)):
             self.end(frame, "compares by `is`, and an argument is a dataclass, of which another one may have the same program")
         self.add_names(names_in(code))
         if names_in(code) & CLASS_CHECKS:
-            self.guard(GuardSource.RESULT, abc.get_cache_token, None)
+            self.guard_alone(GuardSource.RESULT, abc.get_cache_token)
         for name in imports_of(code, frame):
             if name in sys.modules:
                 self.guard(GuardSource.KEY, sys.modules, name)
@@ -307,7 +307,7 @@ class Observation:
             self.refuse(f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument")
             return
         if isinstance(value, abc.ABCMeta):      # isinstance() and patterns ask it
-            self.guard(GuardSource.RESULT, abc.get_cache_token, None)
+            self.guard_alone(GuardSource.RESULT, abc.get_cache_token)
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
         for part in parts_of(value):

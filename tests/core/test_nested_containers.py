@@ -1,13 +1,7 @@
 """Containers that contain themselves, or are nested deep, end as errors: code in C that walks through them has an end, too."""
 
-import re
 import subprocess
 import sys
-import textwrap
-
-import pytest
-
-import public
 
 # Expressions of a tensor x, and of a list that has itself: with a tensor, with a number; a dict; a list nested 100,000 deep.
 EXPRESSIONS = """
@@ -63,19 +57,3 @@ def test_no_container_ends_the_process():
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-300:] + run.stderr[-1000:]
     assert run.stdout.count("Error") > len(EXPRESSIONS) // 2
-
-
-def functions_of(source):
-    """Yield the name and the body of each function in a module of Cython."""
-    for text in re.split(r"^(?=(?:    )?(?:cdef|cpdef|def) [^=\n]*\()", source, flags=re.MULTILINE)[1:]:
-        head = re.match(r"\s*[^(]*?(\w+)\((?:[^)]|\)(?!.*:$))*?\)[^\n]*:\n", text)
-        if head:
-            yield head[1], textwrap.dedent(text[head.end():])
-
-
-@pytest.mark.skipif(not (public.ROOT / "cygrad" / "_core" / "graph" / "tensor.pyx").exists(), reason="looks at the sources")
-def test_functions_that_call_themselves_for_items_have_an_end():
-    modules = sorted((public.ROOT / "cygrad").glob("**/*.pyx"))
-    endless = [(path.stem, name) for path in modules for name, body in functions_of(path.read_text()) if "enter_container(" not in body
-               and re.search(rf"(?<![\w.]){name}\((item\b|\w+, item\b|part\))", body)]
-    assert endless == []

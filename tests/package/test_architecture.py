@@ -359,3 +359,19 @@ def test_each_tuned_row_exists():
 
     assert {*TUNING} <= {*ELEMENTWISE, *REDUCTIONS}
     assert {field for fields in TUNING.values() for field in fields} == {*Tuning.__annotations__}
+
+
+def functions_of(source):
+    """Yield the name and the body of each function in a module of Cython."""
+    for text in re.split(r"^(?=(?:    )?(?:cdef|cpdef|def) [^=\n]*\()", source, flags=re.MULTILINE)[1:]:
+        head = re.match(r"\s*[^(]*?(\w+)\((?:[^)]|\)(?!.*:$))*?\)[^\n]*:\n", text)
+        if head:
+            yield head[1], text[head.end():]
+
+
+@in_checkout
+def test_functions_that_call_themselves_for_items_have_an_end():
+    """A container of the user may contain itself."""
+    endless = [(path.stem, name) for path in sources(".pyx") for name, body in functions_of(path.read_text())
+               if "enter_container(" not in body and re.search(rf"(?<![\w.]){name}\((item\b|\w+, item\b|part\))", body)]
+    assert endless == []

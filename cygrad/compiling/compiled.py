@@ -51,8 +51,9 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
 
     ``fullgraph``: an error in place of the warning. ``disable``: return the function itself. ``dynamic``: a float among the arguments that
     has a second value becomes an input of the program, if only operators read it; else another value is another program, of 16 at most.
-    With True the function gets 0-d tensors of float64 in place of floats, at each call; with False they are always compared by value. Sizes
-    and integers always have programs of their own. ``backend``, ``mode`` and ``options`` are torch's; they change nothing here.
+    With True the function gets 0-d tensors of float64 in place of floats that are no items of lists, dicts or objects, at each call; with
+    False they are always compared by value. Sizes and integers always have programs of their own. ``backend``, ``mode`` and ``options`` are
+    torch's; they change nothing here.
 
     RuntimeError, with `fullgraph`, for a function that cannot be captured. The design, and where it comes from: docs/design/capture.md.
 
@@ -316,11 +317,12 @@ class Compiled:
 
 
 class Dynamic(Compiled):
-    """A compiled function that gets 0-d tensors in place of floats."""
+    """A compiled function that gets 0-d tensors in place of floats. The function may change a list: so no copies are made of lists."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return super().__call__(*floats_as_tensors(args, False), **floats_as_tensors(kwargs, False))
+        args, values = floats_as_tensors((args, tuple(kwargs.values())), tuple)
+        return super().__call__(*args, **dict(zip(kwargs, values, strict=True)))
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
-        return super().explain(*floats_as_tensors(args, False), **floats_as_tensors(kwargs, False))
-
+        args, values = floats_as_tensors((args, tuple(kwargs.values())), tuple)
+        return super().explain(*args, **dict(zip(kwargs, values, strict=True)))

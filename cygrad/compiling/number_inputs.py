@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.capture.signature import is_record
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
@@ -133,11 +132,11 @@ class IntInput(FloatInput):
         return IntInput(tensor, self.bound)
 
 
-def replaced(value: Any, kind: type, change: Callable[[Any], Any], in_records: bool = True) -> Any:
-    """Return a value with other values in place of all values of a type, also in containers; `in_records`: also in dataclasses."""
+def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object) -> Any:
+    """Return a value with other values in place of all values of a type, also in containers (of a type)."""
     if type(value) is kind:
         return change(value)
-    return mapped(lambda item: replaced(item, kind, change, in_records), value) if in_records or not is_record(value) else value
+    return mapped(lambda item: replaced(item, kind, change, containers), value) if isinstance(value, containers) else value
 
 
 def as_numbers(value: Any) -> Any:
@@ -147,9 +146,9 @@ def as_numbers(value: Any) -> Any:
     return value
 
 
-def floats_as_tensors(value: Any, in_records: bool = True) -> Any:
-    """Return a value with 0-d tensors of float64 in place of floats; `in_records`: in dataclasses, too, of which copies are made."""
-    return replaced(value, float, lambda number: scalar_tensor(number, FLOAT64), in_records)
+def floats_as_tensors(value: Any, containers: type = object) -> Any:
+    """Return a value with 0-d tensors of float64 in place of floats, also in containers (of a type), of which copies are made."""
+    return replaced(value, float, lambda number: scalar_tensor(number, FLOAT64), containers)
 
 
 def floats_as_inputs(value: Any, tensors: Any) -> Any:

@@ -73,18 +73,18 @@ def test_a_program_is_explained():
 @pytest.mark.parametrize("dtype", [cg.float64, cg.float32, cg.complex128])
 def test_floats_are_inputs_of_dynamic_functions(dtype):
     def step(x, size, *, options):
-        y = x * size + options["shift"] - x.sin() / options["pair"][0]
+        y = x * size + options[0] - x.sin() / options[1][0]
         return y ** 2 if size > 0.5 else y - size
 
     compiled = cg.compile(step, dynamic=True, fullgraph=True)
     for k in range(20):
-        arguments = {"size": 0.1 * k + 0.05, "options": {"shift": -0.3 * k, "pair": (k + 1.5, "name")}}
+        arguments = {"size": 0.1 * k + 0.05, "options": (-0.3 * k, (k + 1.5, "name"))}
         x, z = (cg.tensor([0.25, -1.0, 3.0], dtype=dtype).requires_grad_() for _ in range(2))
         expected, result = step(x, **arguments), compiled(z, **arguments)
         same(result, expected)
         same(cg.autograd.grad(result.real.sum(), z)[0], cg.autograd.grad(expected.real.sum(), x)[0])
     assert compiled.cache_info()[:3] == (18, 2, 0)
-    assert "steps" in compiled.explain(cg.ones(3), 0.25, options={"shift": 0.5, "pair": [1.0]})
+    assert "steps" in compiled.explain(cg.ones(3), 0.25, options=(0.5, (1.0,)))
 
 
 @pytest.mark.usefixtures("usual_sizes")

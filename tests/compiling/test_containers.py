@@ -170,3 +170,17 @@ def test_dynamic_functions_change_the_object_of_the_user():
     with pytest.warns(RuntimeWarning, match="changes an argument"):
         cg.compile(changes_its_argument, dynamic=True)(state)
     assert state.time == 2.0
+
+
+@pytest.mark.parametrize("container", [[0.5], {0: 0.5}, OrderedDict({0: 0.5})], ids=lambda value: type(value).__name__)
+def test_dynamic_functions_change_the_container_of_the_user(container):
+    def doubled(x, values):
+        values[0] += 1.0
+        return x * values[0]
+
+    with pytest.warns(RuntimeWarning, match="changes an argument"):
+        compiled = cg.compile(doubled, dynamic=True)
+        results = [compiled(X, container) for _ in range(3)]
+    assert container[0] == 3.5
+    for k, result in enumerate(results):
+        same(result, X * (1.5 + k))

@@ -217,7 +217,7 @@ cdef class Replay(Captured):
                 compute_memory(storage)
                 if note.written >> j & 1:
                     settle(storage)
-        return self.run_kernels(part, k, k + 1, pointers, scratch, False)
+        return self.run_kernels(part, k, k + 1, pointers, scratch, True)
 
     cdef Storage storage_of_base(self, int base, list storages, char** pointers):
         """Return the memory of a base: made when it is first touched."""

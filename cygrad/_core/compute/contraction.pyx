@@ -5,7 +5,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.compute.products cimport product
 from cygrad._core.graph.tensor cimport TensorImpl, new_tensor, view_of
 from cygrad._core.memory.storage cimport Storage
-from cygrad._core.operands.operands cimport copy_into
+from cygrad._core.operands.operands cimport fill_from
 from cygrad._core.programs.pending_reductions cimport pending_product
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, Operand, cg_itemsize
 
@@ -97,7 +97,7 @@ cdef int multiply_batches(const Dim* dims, int batches, int rows, int columns, c
     strides[2][count], strides[2][count + 1] = dims[rows].out, dims[columns].out
     left = matrices(<Storage>storages[0], &factors[0], count + 2, shapes[0], strides[0])
     right = matrices(<Storage>storages[1], &factors[1], count + 2, shapes[1], strides[1])
-    return copy_into(view_of(result, 0, count + 2, shapes[2], strides[2]), product(left, right))
+    return fill_from(view_of(result, 0, count + 2, shapes[2], strides[2]), product(left, right))
 
 
 cdef TensorImpl matrices(Storage storage, const Operand* factor, int ndim, const intptr_t* shape, const intptr_t* strides):

@@ -8,7 +8,7 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_stri
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
-from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._core.operands.operands cimport copy_of, fill_from
 from cygrad._core.programs.deferred cimport defer_copy
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, cg_is_differentiable
 
@@ -35,7 +35,7 @@ def clone(TensorImpl input not None, *, memory_format=None):
         result = copy_of(input, input.dtype_nr)
     else:
         result = empty_in_order(order_of("clone", memory_format, input.ndim), input.dtype_nr, input.ndim, input.sizes)
-        copy_into(result, input)
+        fill_from(result, input)
     if needs_node(input, result):      # written into a tensor of its own, which may be followed where the input is not
         record(rule_op("clone"), input, None, result, ())
     return result
@@ -48,7 +48,7 @@ def contiguous(TensorImpl input not None, *, memory_format=None):
     if input.flags & CONTIGUOUS if order is None else lies_in_order(order, input.ndim, input.sizes, input.strides):
         return input
     result = empty_in_order(order, input.dtype_nr, input.ndim, input.sizes)
-    copy_into(result, input)
+    fill_from(result, input)
     if needs_node(input, None):
         record(rule_op("clone"), input, None, result, ())
     return result

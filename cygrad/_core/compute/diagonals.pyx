@@ -10,7 +10,7 @@ from cygrad._core.graph.rule_nodes cimport record, needs_node
 from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport TensorImpl, empty, view_of
 from cygrad._core.memory.sizes cimport integer, sizes_tuple, wrap_dim
-from cygrad._core.operands.operands cimport copy_into
+from cygrad._core.operands.operands cimport fill_from
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.operands.operands import checked_out
@@ -76,7 +76,7 @@ cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper,
     rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]
     above = max(-rows - columns, min(integer(diagonal, "diagonal"), rows + columns))     # further out nothing changes
     result = empty(input.dtype_nr, input.ndim, input.sizes)
-    copy_into(result, input)
+    fill_from(result, input)
     side.count, side.rows, side.columns, side.above = result.count // columns if columns else 0, rows, columns, above
     side.itemsize, side.upper = cg_itemsize[input.dtype_nr], upper
     begin_launch(&launch, "triangle", zero_triangle, &side, sizeof(side))

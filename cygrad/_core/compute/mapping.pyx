@@ -7,7 +7,7 @@ cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
-from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, copy_into, describe_number, describe_operand, empty_for,
+from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for, fill_from,
                                              same_shape, tensor_of_operand)
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, compute_operands, defer_map, defer_number
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
@@ -151,7 +151,7 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
                         map.params if map.has_params else NULL, map.cost, None, False, True)
     if not tensor.flags & CONTIGUOUS:       # it lies as operands that are repeated do
         result = empty(map.out_dtype, map.ndim, map.shape)
-        copy_into(result, tensor)
+        fill_from(result, tensor)
         return result
     return tensor
 

@@ -9,7 +9,7 @@ from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, 
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SPECIAL, TensorImpl, empty, look_address, view_of
 from cygrad._core.memory.sizes cimport parse_sizes, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.operands.operands cimport RELEASE_GIL, copy_into, copy_of
+from cygrad._core.operands.operands cimport RELEASE_GIL, copy_of, fill_from
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT32, CG_INT64, MAX_DIMS, cg_is_complex,
                                                   cg_is_floating_point, cg_itemsize, cg_loops_of)
 
@@ -18,7 +18,7 @@ cdef TensorImpl dense(TensorImpl tensor, int dtype):
     if tensor.flags & CONTIGUOUS and tensor.dtype_nr == dtype:
         return tensor
     result = empty(dtype, tensor.ndim, tensor.sizes)
-    copy_into(result, tensor)
+    fill_from(result, tensor)
     return result
 
 

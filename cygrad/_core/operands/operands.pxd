@@ -43,6 +43,7 @@ cdef int check_writable(TensorImpl target) except -1
 cdef int check_out(TensorImpl out, bint recorded) except -1
 cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded)
 cdef int copy_into(TensorImpl target, TensorImpl source) except -1
+cdef int fill_from(TensorImpl fresh, TensorImpl source) except -1
 cdef TensorImpl copy_of(TensorImpl tensor, int dtype)
 cdef TensorImpl out_argument(str name, object out)
 cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1

@@ -523,6 +523,11 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
     return copy_elements(target, source, False)
 
 
+cdef int fill_from(TensorImpl fresh, TensorImpl source) except -1:
+    """Copy into memory that no other thread has a reference to: without the GIL."""
+    return copy_elements(fresh, source, True)
+
+
 cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) except -1:
     cdef Copy elements
     cdef Value values[2]
@@ -556,7 +561,7 @@ cdef TensorImpl copy_of(TensorImpl tensor, int dtype):
     cdef Value value
     value.tensor = <PyObject*>tensor
     cdef TensorImpl result = empty_for(dtype, tensor.ndim, tensor.sizes, 1, &value)
-    copy_elements(result, tensor, True)
+    fill_from(result, tensor)
     return result
 
 

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
 
 class _LateMethod:
-    """A method or property whose module is imported when it is first asked for."""
+    """A method or property whose module is imported when it is first asked for; then `loaded` is in its place."""
 
     def __init__(self, name: str, module: str, kind: Callable[[Any], Any] | None = None) -> None:
         self.name, self.module, self.kind = name, module, kind
+        self.loaded: Any = None
 
     def __get__(self, instance: Any, owner: type) -> Any:
         _load(self.module)
@@ -61,7 +62,8 @@ def _load(module: str) -> None:
         if isinstance(method, _LateMethod) and method.module == module:
             function = getattr(family, name)
             function = methods.get(function, function)
-            setattr(Tensor, name, function if method.kind is None else method.kind(function))
+            method.loaded = function if method.kind is None else method.kind(function)
+            setattr(Tensor, name, method.loaded)
 
 
 _backward: Callable[..., None]      # `autograd.backward`
@@ -158,6 +160,11 @@ class Tensor(TensorBase):
     @_grad_fn.deleter
     def _grad_fn(self) -> None:
         raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def output_nr(self) -> int:
+        """The number of this tensor among the results of its node; 0 for a leaf."""
+        return 0 if self.grad_fn is None else super().output_nr
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Change whether operations on this leaf are recorded."""

@@ -70,7 +70,7 @@ class Capture:
 
     def observation(self, args: Any, kwargs: Any) -> Observation:
         """Return an observation of a call with arguments that are alike."""
-        return Observation(self.owner._function, self.others, containers_in((args, kwargs)))
+        return Observation(self.owner._function, self.others, containers_in((args, *kwargs.values())))
 
     def run(self, args: Any, kwargs: Any, keeps_changes: bool = False) -> Any:
         """Return the result of the function for arguments, and make the program."""

@@ -11,6 +11,7 @@ import abc
 import functools
 import gc
 import sys
+import warnings
 from collections import deque
 from types import BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource
-from cygrad._core.capture.signature import Uncommon, is_record
+from cygrad._core.capture.signature import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
     LOOKUPS,
@@ -43,6 +44,7 @@ from cygrad.compiling.outside_values import (
     all_names_of,
     changes_unseen,
     classes_of_user,
+    filters_of_warnings,
     has_bytes,
     is_container_of_python,
     is_data_of_c,
@@ -79,7 +81,6 @@ class Observation:
 
     def __init__(self, function: Any, values: Iterable[Any], arguments: Mapping[int, Any]) -> None:
         self.arguments = arguments              # containers among these, by id: the key of the call has their items
-        self.has_records = any(map(is_record, arguments.values()))
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
@@ -106,6 +107,7 @@ class Observation:
             self.impure = "a profiler or a debugger is running"
             return self
         gc.collect(0)       # objects that are young later were made by the function
+        self.guard_alone(GuardSource.CLASS, Tensor)     # of which the user may replace a method
         for root in self.roots:
             self.observe(self.reach, root)
         sys.setprofile(self.hook)
@@ -122,9 +124,7 @@ class Observation:
         if event == "call":
             self.observe(self.meet_call, frame)
         elif event == "c_call" and self.impure is None:
-            reason = self.observe(reason_of_call, argument, frame)
-            if reason:
-                self.end(frame, reason)
+            self.observe(self.meet_call_of_c, argument, frame)
         elif event == "return" and (isinstance(argument, TensorImpl) or not is_opaque(argument)):
             self.observe(self.meet_result, frame, argument)
 
@@ -155,6 +155,14 @@ class Observation:
             for value in arguments_of(code, frame).values():
                 if id(value) in self.known:
                     self.reach_attributes(value, all_names_of(value))
+
+    def meet_call_of_c(self, function: Any, frame: FrameType) -> None:
+        """Meet a call of a function written in C that begins."""
+        reason = reason_of_call(function, frame)
+        if reason:
+            self.end(frame, reason)
+        elif function is warnings.warn or function is warnings.warn_explicit:
+            self.guard_alone(GuardSource.RESULT, filters_of_warnings)
 
     def meet_result(self, frame: FrameType, value: Any) -> None:
         """Meet the result of a call: one that stays in a cache, or an object that a library had before, such as a logger."""
@@ -191,8 +199,9 @@ class Observation:
             self.is_matching = True
             for each in list(self.objects):
                 self.add_names(names_by(each, True))
-        if self.has_records and any(each is UNKNOWN or is_record(each) for each in compared_by_identity(code, frame)):
-            self.end(frame, "compares by `is`, and an argument is a dataclass, of which another one may have the same program")
+        kinds = {*map(type, self.arguments.values())}
+        if kinds and any(each is UNKNOWN or type(each) in kinds for each in compared_by_identity(code, frame)):
+            self.end(frame, "compares by `is`, and an argument is a container, of which another one may have the same program")
         self.add_names(names_in(code))
         if names_in(code) & CLASS_CHECKS:
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token)
@@ -237,8 +246,6 @@ class Observation:
             method = vars(Tensor).get(name)
             if isinstance(method, FunctionType) and not is_inside(method.__code__):
                 self.guard(GuardSource.CLASS_KEY, Tensor, name)
-        if names & LOOKUPS:
-            self.guard_alone(GuardSource.SIZE, Tensor)
 
     def follow(self, scope: dict[str, Any], name: str) -> ModuleType | None:
         """Guard a name in a module, and return its value if that is a module, too."""

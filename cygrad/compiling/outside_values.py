@@ -9,6 +9,7 @@ import operator
 import struct
 import sys
 import threading
+import warnings
 import weakref
 from _thread import LockType, RLock
 from collections import OrderedDict, deque
@@ -247,6 +248,11 @@ def older_of(*values: Any) -> list[Any]:
 def is_container_of_python(value: Any) -> bool:
     """Return True if a value is of a container class that Python's library has written in Python: its attributes are its items."""
     return isinstance(value, Collection) and is_in_library(type(value))
+
+
+def filters_of_warnings() -> int:
+    """Return a number that stands for the filters of warnings, which may be errors."""
+    return hash(tuple(warnings.filters))
 
 
 def is_of_module(value: Any, scope: dict[str, Any]) -> bool:

@@ -152,11 +152,16 @@ def changes_its_argument(state):
     return state.y * 2
 
 
+ROWS = [X]
+
+
 def test_objects_that_are_refused():
     own = State(X)
     assert "changes an argument" in refusal(changes_its_argument, State(X))
     assert "returns a State from outside" in refusal(lambda state: state, State(X))
     assert "compares by `is`" in refusal(lambda state: X * 2 if state is own else X * 3, State(X))
+    assert "compares by `is`" in refusal(lambda rows: X * 2 if rows is ROWS else X * 3, [X])
+    assert "compares by `is`" in refusal(lambda rows: X * 2 if rows[0] is rows[1] else X * 3, [{0: X}, {0: X}])
     assert "returns a Slots" in refusal(lambda state: Slots(state.y), State(X))
     assert "returns a WithSlot" in refusal(lambda state: WithSlot(state.y), State(X))
     assert "returns a defaultdict" in refusal(lambda x: defaultdict(lambda: x), X)

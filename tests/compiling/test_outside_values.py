@@ -16,6 +16,7 @@ import pickle
 import sys
 import threading
 import types
+import warnings
 import weakref
 from array import array
 from concurrent.futures import Future
@@ -49,6 +50,14 @@ def with_attribute(holder, value=2.0):
     return holder
 
 
+def with_warning():
+    try:
+        warnings.warn("outside", stacklevel=1)
+    except UserWarning:
+        return 5.0
+    return 2.0
+
+
 def slot_of(container):
     return container[0]
 
@@ -57,6 +66,7 @@ MODULE, PACKAGE, INNER = (types.ModuleType(name) for name in ("outside_module", 
 PACKAGE.__path__, PACKAGE.inner, INNER.rate, MODULE.rate = [], INNER, 2.0, 2.0
 for module in (MODULE, PACKAGE, INNER):
     sys.modules[module.__name__] = module
+ROWS = cg.ones(2, 3, requires_grad=True).unbind()
 LOOK_UP, LOOK_UP_SLOT = getattr, object.__getattribute__
 
 
@@ -247,6 +257,9 @@ CHANGES = {
     "field of a format": of_attribute(Settings(), lambda holder: float("{.rate}".format(holder))),     # noqa: UP032
     "format outside of the code": of_attribute(SETTINGS, lambda settings: float(FORMAT.format(settings))),
     "method set on Tensor": ((lambda x: x.scaled_outside()), lambda value: setattr(cg.Tensor, "scaled_outside", lambda x: x * value)),
+    "method of Tensor": ((lambda x: x.square()), lambda value: setattr(cg.Tensor, "square", lambda x: x * value)),
+    "operator of Tensor": ((lambda x: x @ 2.0), lambda value: setattr(cg.Tensor, "__matmul__", lambda x, other: x * value)),
+    "filters of warnings": ((lambda x: x * with_warning()), lambda value: warnings.simplefilter("error" if value == 5 else "ignore")),
     "object that a library has": ((lambda x: x * logging.getLogger("outside").level), functools.partial(setattr, LOGGER, "level")),
     "place in a pattern": ((lambda x: x * by_place(PLACED)), functools.partial(setattr, PLACED, "rate")),
     "metadata of a field": of_item({}, lambda _: dataclasses.fields(Data)[0].metadata["scale"], METADATA, "scale"),
@@ -276,15 +289,17 @@ CHANGES = {
 
 
 @pytest.fixture
-def class_of_tensors():
-    """Names that a test sets on Tensor are removed."""
+def restored(monkeypatch):
+    """Filters of warnings, and the names of Tensor, are afterwards as before."""
     names = {*vars(cg.Tensor)}
-    yield
+    monkeypatch.setattr(cg.Tensor, "square", cg.Tensor.square)
+    with warnings.catch_warnings():
+        yield
     for name in {*vars(cg.Tensor)} - names:
         delattr(cg.Tensor, name)
 
 
-@pytest.mark.usefixtures("class_of_tensors")
+@pytest.mark.usefixtures("restored")
 @pytest.mark.parametrize("name", CHANGES)
 def test_values_are_guarded_however_code_reaches_them(name):
     function, change = CHANGES[name]
@@ -507,6 +522,7 @@ ENDS = {
     "hash of an address": (lambda x: x * (hash(x) % 7), "calls hash"),
     "place in memory": (lambda x: x * x.storage_offset(), "its place in memory was asked for"),
     "base": (lambda x: x * (x._base is None), "its place in memory was asked for"),
+    "number among results": (lambda x: x * ROWS[1].output_nr, "its history was asked for"),
     "storage": (lambda x: x * len(x.untyped_storage()), "its storage was asked for"),
     "name of a thread": (lambda x: x * len(threading.current_thread().name), "calls current_thread"),
     "pickle": (lambda x: x * pickle.loads(PICKLED).rate, "calls loads"),

@@ -7,6 +7,7 @@ cpdef enum GuardRole:
     TENSOR          # a tensor of this kind: an input of the program
     LENGTH          # of a list or deque; the keys or bytes of another container; the count of the names of a class
     CONTENT         # an array of NumPy's with these bytes
+    UNCHANGED       # a class with these names and their values
 
 cpdef enum GuardSource:
     KEY             # holder[name] of a dict
@@ -19,10 +20,13 @@ cpdef enum GuardSource:
     GRADIENT        # of a tensor among the inputs: `holder` is its number
     INPUT           # this tensor itself, as code has asked for it by identity
     RESULT          # of a call of `holder`, which takes no arguments
+    CLASS           # all names of the class `holder`
 
 cdef class Guard:
     cdef readonly int source, role
     cdef readonly object holder, name, value
     cdef readonly list versions         # of a tensor, when the guard was made
+    cdef unsigned int version_tag       # of a class, when its names were last compared
     cdef object current(self, list tensors)
+    cdef bint is_class_unchanged(self) except -1
     cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1

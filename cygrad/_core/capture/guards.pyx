@@ -16,8 +16,11 @@ from cygrad._core.capture.signature import Uncommon
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(object cell)
+    ctypedef struct PyTypeObject:
+        unsigned int tp_version_tag     # another one after each change of a class; 0: unknown
 
 cdef object MISSING = object()
+cdef tuple ADDED_BY_PYTHON = ("__annotations__", "__annotations_cache__", "__slotnames__")     # to a class, when they are first asked for
 
 cdef enum:
     MOST_BYTES = 1 << 16    # of an array that is compared at each call
@@ -28,12 +31,20 @@ cdef object size_of(object container):
     if isinstance(container, (dict, set, frozenset)):
         return tuple(container)
     if isinstance(container, type):
-        return len(container.__dict__) - ("__annotations__" in container.__dict__)      # which Python adds when it is asked for them
+        return count_names(container.__dict__)
     if not PyObject_CheckBuffer(container):
         return len(container)
     view = memoryview(container)
     check_bytes(view.nbytes)
     return view.tobytes()
+
+
+cdef Py_ssize_t count_names(object names) except -1:
+    """Return the count of the names of a class, but for those that Python adds."""
+    cdef Py_ssize_t count = len(names)
+    for name in ADDED_BY_PYTHON:
+        count -= name in names
+    return count
 
 
 cdef bint has_keys(object container, tuple keys) except -1:
@@ -47,6 +58,10 @@ cdef bint has_keys(object container, tuple keys) except -1:
             return False
         place += 1
     return True
+
+
+cdef unsigned int version_of(object kind) noexcept:
+    return (<PyTypeObject*><PyObject*>kind).tp_version_tag
 
 
 cdef object check_bytes(Py_ssize_t count):
@@ -77,6 +92,9 @@ cdef class Guard:
         if source == NAMES:
             self.role = ABSENT
             return
+        if source == CLASS:
+            self.role, self.version_tag, self.value = UNCHANGED, version_of(holder), dict(vars(holder))
+            return
         if source == INPUT:
             self.role, self.value = IDENTICAL, value
             return
@@ -98,7 +116,7 @@ cdef class Guard:
     def __repr__(self):
         names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
                  CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor",
-                 INPUT: "{name}", RESULT: "{holder.__name__}()"}
+                 INPUT: "{name}", RESULT: "{holder.__name__}()", CLASS: "a method of {holder.__name__}"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):
@@ -129,6 +147,20 @@ cdef class Guard:
         value = self.current([])
         return None if value is MISSING else value
 
+    cdef bint is_class_unchanged(self) except -1:
+        """Compare the names of a class if it may have changed: it may have loaded a method meanwhile."""
+        if self.version_tag and version_of(self.holder) == self.version_tag:
+            return True
+        names = vars(self.holder)
+        if count_names(names) != count_names(self.value):
+            return False
+        for name, before in self.value.items():
+            value = names.get(name, MISSING)
+            if value is not before and (value is MISSING or getattr(before, "loaded", MISSING) is not value):
+                return False
+        self.version_tag = version_of(self.holder)
+        return True
+
     cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1:
         """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
@@ -137,6 +169,8 @@ cdef class Guard:
                 return has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value
             except Exception:       # of more bytes, or released
                 return False
+        if self.role == UNCHANGED:
+            return self.is_class_unchanged()
         if self.source == NAMES:
             return not self.holder or (<set>self.name).isdisjoint(self.holder)
         value = self.current(tensors)

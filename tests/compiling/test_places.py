@@ -1,6 +1,7 @@
 """Captured functions that read and write at places: masks, lists, arrays and tensors are no calls; the number of places is a decision."""
 
 import functools
+import operator
 
 import numpy as np
 import pytest
@@ -110,19 +111,42 @@ NAMED = {
     "a look-up": lambda i: lambda x: x[i, cg.tensor([0, 1])] * x[cg.tensor([0, 1]), i],
     "a view": lambda i: lambda x: x[i] * 2,
     "a part": lambda i: lambda x: x[i:] * 2,
+    "a part of a row": lambda i: lambda x: x[i, :2] * 2,
+    "a view that is written": lambda i: changed(lambda y: y[i].mul_(3)),
+    "select": lambda i: lambda x: x.select(0, i) * 2,
+    "narrow": lambda i: lambda x: x.narrow(0, i, 1) * 2,
+    "roll": lambda i: lambda x: x.roll(i, 0) * 2,
+    "a range": lambda i: lambda x: sum((x[k] for k in range(i % 3)), x[0]),
+    "an item of a list": lambda i: lambda x: [x * 2, x * 3, x * 4][i],
+    "numbers of a tensor": lambda i: lambda x: x * cg.arange(operator.index(i) % 3 + 1).sum(),
+    "a tensor of numbers": lambda i: lambda x: x * cg.tensor([*range(i % 3 + 1)]).sum(),
+    "a full tensor": lambda i: lambda x: x * cg.full((3,), operator.index(i)),
 }
 ALL = slice(None)
 
 
-@pytest.mark.filterwarnings("ignore:compile")
 @pytest.mark.parametrize("name", NAMED)
 def test_a_place_that_a_tensor_names_is_followed(name):
-    compiled = cg.compile(lambda x, i: NAMED[name](i)(x))
-    for i in (1, 2, 0, 1):
+    compiled = captured(lambda x, i: NAMED[name](i)(x))
+    for i in (1, 2, 0, 1, -1, 0, -1):
         ours, theirs = ((MATRIX * 1).requires_grad_() for _ in range(2))
         results = compiled(ours, cg.tensor(i)), NAMED[name](cg.tensor(i))(theirs)
         same(*results)
         same(*(grad((result * result).sum(), x)[0] for result, x in zip(results, (ours, theirs), strict=True)))
+    assert compiled.cache_info().hits >= 3
+
+
+def test_a_number_that_is_no_place_ends_the_capture():
+    compiled = captured(lambda x, i: x[i])
+    for places in (1, 7, 1):
+        if places == 7:
+            with pytest.raises(IndexError, match="out of (range|bounds)"):
+                compiled(MATRIX, cg.tensor(places))
+        else:
+            same(compiled(MATRIX, cg.tensor(places)), MATRIX[places])
+    for number in (1 << 40, -(1 << 40)):
+        with pytest.raises(RuntimeError, match="its value is an index"):
+            captured(lambda x, i: x * (operator.index(i) > 0))(MATRIX, cg.tensor(number))
 
 
 def test_scanned_writes_follow_their_place():

@@ -16,6 +16,7 @@ from cygrad._core.compute.lookups cimport (fill_where, fits_mask, is_index, is_m
                                            with_tensors)
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
 from cygrad._core.compute.places cimport dense, in_order
+from cygrad._core.compute.reductions cimport decided_number
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.rule_nodes cimport record, needs_node
 from cygrad._core.graph.rules cimport RuleOp, rule_op
@@ -67,8 +68,6 @@ cdef object bound(object end):
     """Return an end of a slice, or its step, as an exact int or None."""
     if end is None:
         return None
-    if isinstance(end, TensorImpl):
-        note_lasting_look("a slice ends at its value")
     if not PyIndex_Check(end):
         raise TypeError(f"slice indices must be integers or None or have an __index__ method, not {type(end).__name__}")
     return PyNumber_Index(end)
@@ -80,8 +79,7 @@ cdef object exact_item(object item):
         return slice(bound(item.start), bound(item.stop), bound(item.step))
     if isinstance(item, TensorImpl):
         if (<TensorImpl>item).ndim == 0 and cg_is_index[(<TensorImpl>item).dtype_nr]:
-            note_lasting_look("its value is an index")
-            return array_of(<TensorImpl>item).item()
+            return decided_number(<TensorImpl>item)
         return item
     if isinstance(item, (tuple, list)):
         return exact_parts(item)

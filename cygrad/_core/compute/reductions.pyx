@@ -5,24 +5,27 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cython cimport floating
 from libc.math cimport isnan
-from libc.stdint cimport intptr_t
+from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.contraction cimport contract
 from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add_output, begin_launch, clear_arguments,
                                           kernel_function, run_decision, run_launch)
+from cygrad._core.graph.notes cimport NUMBER
 from cygrad._core.graph.rule_nodes cimport record, needs_node
 from cygrad._core.graph.rules cimport RuleOp
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, TensorImpl, empty, is_dense, new_address, new_tensor, shallow_copy, stand_alone,
                                         value_address)
 from cygrad._core.levels.observers cimport profiling_threads
+from cygrad._core.memory.looks cimport note_lasting_look
 from cygrad._core.memory.sizes cimport dim_bits, integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
+from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, may_cast,
                                              refused, tensor_of_operand, write_out)
 from cygrad._core.programs.pending_reductions cimport reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
-                                                  cg_itemsize, cg_loops_of)
+                                                  cg_is_index, cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
 from cygrad._kernels.programs.settings cimport large, noted
@@ -31,6 +34,9 @@ from cygrad._core.graph.rules import declare_rule
 from cygrad.ops import REDUCTIONS
 from cygrad.ops.dtypes import DTYPES
 
+
+cdef enum:
+    UNDECIDED = 0x7fffffff  # of a number that is no outcome
 
 cdef enum Param:
     SHAPE       # of the input
@@ -132,6 +138,26 @@ cdef bint is_true(TensorImpl x) noexcept:
     clear_arguments(&elements, sizeof(elements))
     elements.dtype, elements.count = x.dtype_nr, 1
     return run_decision("bool", find_truth, &elements, sizeof(elements), x)
+
+
+cdef int find_number(void* arguments, char** data) noexcept nogil:
+    """Return twice the integer, or twice its negative less one: no less than 0; UNDECIDED for one that is too large."""
+    cdef int64_t number
+    cast((<Elements*>arguments).dtype, CG_INT64)(<char*>&number, 0, data[0], 0, 1)
+    return <int>(2 * number if number >= 0 else -2 * number - 1) if -UNDECIDED // 2 < number < UNDECIDED // 2 else UNDECIDED
+
+
+cdef object decided_number(TensorImpl x):
+    cdef Elements elements
+    cdef int outcome = UNDECIDED
+    if noted and cg_is_index[x.dtype_nr]:
+        clear_arguments(&elements, sizeof(elements))
+        elements.dtype, elements.count = x.dtype_nr, 1
+        outcome = run_decision(NUMBER, find_number, &elements, sizeof(elements), x)
+    if outcome != UNDECIDED:
+        return -(outcome + 1) // 2 if outcome & 1 else outcome // 2
+    note_lasting_look("its value is an index, or a number of an operator")
+    return array_of(x).item()
 
 
 cdef struct Range:

@@ -8,12 +8,11 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
 from cygrad._core.compute.dispatch cimport Op, elementwise, tensor_of_value, with_wrong_operand
 from cygrad._core.compute.indexing cimport get_item, set_item
-from cygrad._core.compute.reductions cimport is_true
+from cygrad._core.compute.reductions cimport decided_number, is_true
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, refuse_front, special_active
+from cygrad._core.graph.tensor cimport BATCHED, SPECIAL, TensorImpl, needs_grad, refuse_front, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.levels.overrides cimport ask, is_asked
-from cygrad._core.memory.looks cimport note_lasting_look
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
@@ -248,8 +247,7 @@ cdef class TensorBase(TensorImpl):
     def __index__(self):
         if cg_is_differentiable[self.dtype_nr] or self.count != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        note_lasting_look("its value is an index, or a number of an operator")
-        return int(self.item())
+        return int(self.item() if self.flags & SPECIAL else decided_number(self))
 
     def __complex__(self):
         warn_of_scalar(self)

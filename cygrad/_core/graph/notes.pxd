@@ -22,6 +22,8 @@ cdef enum Origin:
     OUTSIDE         # there before
     CONSTANT        # fresh, with values that Python has written: the same each time
 
+cdef const char* NUMBER     # the name of decisions by a number that code of Python gets
+
 cdef struct Place:
     int slot
     intptr_t offset     # bytes

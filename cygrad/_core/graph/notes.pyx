@@ -30,6 +30,7 @@ cdef extern from *:
 cdef unsigned long long last_notes = 0
 cdef unsigned long long FNV_PRIME = 0x100000001b3       # Fowler, Noll and Vo's hash, word by word
 cdef unsigned long long FIXED = <unsigned long long>-1     # in place of the number of a slot
+cdef const char* NUMBER = "value of an index"
 
 cdef enum:
     OWN_REFERENCES = 2      # to a tensor among the notes of gradients: the note, and the variable that reads it
@@ -344,11 +345,21 @@ cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) 
             notes.failed = True
 
 
+cdef bint reads_numbers(Notes notes, Py_ssize_t first) except -1:
+    """Return True if a step from a number on has read a number: code of Python computes with it, so that the steps are no call."""
+    cdef Py_ssize_t k
+    for k in range(first, notes.count):
+        if notes.notes[k].name is NUMBER:
+            note_look("its value is an index, or a number of an operator")
+            return True
+    return False
+
+
 cdef int note_constant(TensorImpl tensor, object frame) except -1:
     """Note that Python has written into a new tensor the values that it writes each time; `frame`: of `begin_call`, before."""
     cdef Notes notes = frame[0]
     cdef Storage storage = owner_of(tensor.storage)
-    if notes is current_notes() and notes.is_fresh(storage) and not storage.exports:
+    if notes is current_notes() and notes.is_fresh(storage) and not storage.exports and not reads_numbers(notes, frame[1]):
         notes.drop(frame[1])
         notes.looks.count = frame[2]
         notes.slots[notes.slot_of(storage, False)].origin = CONSTANT
@@ -508,6 +519,8 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
     for tensor in results:
         if id(owner_of(tensor.storage)) in storages and not any([tensor is other for other in tensors]):
             return 0        # a view of an argument
+    if reads_numbers(notes, count):
+        return 0
     notes.drop(count)
     notes.looks.count = looks
     call = Call.__new__(Call)

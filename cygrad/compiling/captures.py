@@ -50,6 +50,8 @@ class Entry(NamedTuple):
     plain: Any                      # the arguments that are no tensors, and no floats that are inputs
     others: list[Any]               # objects that the key has by identity
     path: int                       # the way through the function, as a number
+    reads_numbers: bool             # code of Python computes with integers of tensors: it is for these alone
+    follows_places: bool            # a part at a place that a tensor names is a copy, for all places
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
 
 
@@ -92,13 +94,13 @@ class Capture:
             pass
         return value
 
-    def run_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool] = lambda value: True) -> None:
+    def run_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool] = lambda value: True, follows_places: bool = False) -> None:
         """Make the program for arguments if a condition holds for the result. All changes are undone; notes of another function that is
-        captured have no steps of this run.
+        captured have no steps of this run. follows_places: of parts at places that tensors name, for all places.
         """
         hook = sys.getprofile()
         sys.setprofile(None)
-        notes, observation = Notes(), self.observation(args, kwargs)
+        notes, observation = Notes(follows_places), self.observation(args, kwargs)
         try:
             with Notes(), undone(notes):
                 self.versions = versions_of(self.tensors)
@@ -155,7 +157,10 @@ class Capture:
         weights: list[Any] = []
         back: list[Any] = []
         forms: list[Any] = []
-        split, path, ran_backward = len(notes), notes.path(), notes.ran_backward
+        split, path, ran_backward, reads_numbers, copies = (len(notes), notes.path(), notes.ran_backward, notes.reads_numbers(),
+                                                            notes.part_copies)
+        if copies is not None and any(map(copies.has, results)):
+            raise Uncapturable("it returns a part of a tensor at a place that a tensor names: return a copy, by .clone()")
         generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
         with_history = recorded_results(results, inputs)
         if any(result.is_leaf for result in with_history) or any(results[k].requires_grad or results[earlier].requires_grad
@@ -189,7 +194,8 @@ class Capture:
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + by_identity + of_gradients, len(self.tensors), template, gradients, differentiable,
-                     shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path, forms)
+                     shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path,
+                     reads_numbers, copies is not None, forms)
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a backward part for gradients of other layouts, or of some results only: the others are None.
@@ -197,7 +203,7 @@ class Capture:
         Besides the call of the user, the function runs once more for that, and all its changes are undone. Its values are not used, only
         its steps: the forward part is the program of the entry. Uncapturable where there is no such program.
         """
-        notes, observation = Notes(), self.observation(args, kwargs)
+        notes, observation = Notes(entry.follows_places), self.observation(args, kwargs)
         weights = [None if gradient is None else zeros_in_layout_of(gradient) for gradient in gradients]
         with undone(notes):
             with observation, notes:

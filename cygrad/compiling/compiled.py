@@ -99,6 +99,7 @@ class Compiled:
         self._function, self._fullgraph, self._follows_floats = function, fullgraph, follows_floats
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
+        self._at_places: set[Any] = set()       # kinds whose programs are for the places alone that tensors name
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
         self._hits = self._misses = self._eager = self._early = 0
         self._unsettled: Counter[Any] = Counter()
@@ -164,7 +165,7 @@ class Compiled:
 
     def cache_clear(self) -> None:
         """Forget all programs."""
-        self._entries, self._refused, self._first_keys, self._unsettled = {}, set(), {}, Counter()
+        self._entries, self._refused, self._at_places, self._first_keys, self._unsettled = {}, set(), set(), {}, Counter()
         self._hits = self._misses = self._eager = self._early = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -195,7 +196,8 @@ class Compiled:
                        + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
             return self._run(args, kwargs)
         capture = Capture(self, key, tensors, others, args, kwargs)
-        value = capture.run(args, kwargs, with_floats is not None and self._first_keys.get(with_floats.key, key) != key)
+        has_places = key not in self._at_places and any(entry.reads_numbers for entry in self._entries.get(key, ()))
+        value = capture.run(args, kwargs, has_places or with_floats is not None and self._first_keys.get(with_floats.key, key) != key)
         self._misses += 1
         self._early += capture.is_early
         if self._early == MOST_CAPTURES:
@@ -207,6 +209,8 @@ class Compiled:
             self._entries.setdefault(key, []).insert(0, capture.entry)
             if with_floats is not None:
                 self._follow_floats(capture, value, with_floats)
+            if has_places:
+                self._follow_places(capture, value)
         return value
 
     def _replayed(self, entries: Sequence[Entry], tensors: list[Any], args: Any, kwargs: Any,
@@ -240,7 +244,7 @@ class Compiled:
         levels = active_levels()
         if not entries and (is_noting() or levels):
             capture = Capture(self, key, tensors, others, args, {})
-            capture.run_aside(args, {})
+            capture.run_aside(args, {}, follows_places=True)
             entries = self._entries[key] = [capture.entry] if capture.entry is not None else []
         for entry in entries:
             inputs = tensors.copy()
@@ -285,6 +289,21 @@ class Compiled:
             self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]
         else:
             self._first_keys[with_floats.key] = None
+
+    # ----- Places that change -----
+    def _follow_places(self, capture: Capture, value: Any) -> None:
+        """Follow the places that tensors name, in place of one program for each, from the second one on.
+
+        The function runs once more for that, from the state before the call, and must have the same results and changes.
+        """
+        again = Capture(self, capture.key, capture.tensors, capture.others, capture.args, capture.kwargs)
+        assert capture.changes is not None
+        with contextlib.suppress(Exception), capture.changes.undone() as are_made_again:    # of the function, which has had its call
+            again.run_aside(capture.args, capture.kwargs, lambda result: are_same(result, value) and are_made_again(), follows_places=True)
+        if again.entry is None or again.entry.reads_numbers:
+            self._at_places.add(capture.key)
+        else:
+            self._entries[capture.key] = [again.entry, *(each for each in self._entries[capture.key] if not each.reads_numbers)]
 
     # ----- Replays -----
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Capture | None) -> Any:

@@ -34,6 +34,7 @@ OF_SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 NUMBER_DTYPES = {dtype_by_name[name]: dtype_by_name[number] for name, number in
                  (("float32", "float32"), ("float64", "float64"), ("complex64", "float32"), ("complex128", "float64"))}
+INDEXING = {"__getitem__", "__setitem__"}
 FLOAT64 = dtype_by_name["float64"]
 EXACT = 1 << 53     # integers up to here are floats
 
@@ -131,6 +132,19 @@ class IntInput(FloatInput):
         """Return the number that another tensor has, of the same size at most."""
         return IntInput(tensor, self.bound)
 
+    @classmethod
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        if func.__name__ in INDEXING:
+            return func(*replaced(args, cls, cls.__place__), **(kwargs or {}))
+        return super().__torch_function__(func, types, args, kwargs)
+
+    def __index__(self) -> int:
+        return operator.index(self.__place__())         # a decision
+
+    def __place__(self) -> Any:
+        """Return the number as an index."""
+        return self._tensor.long()
+
 
 def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object) -> Any:
     """Return a value with other values in place of all values of a type, also in containers (of a type)."""
@@ -216,6 +230,6 @@ for _name in ("add", "sub", "mul", "truediv"):
     for _method in f"__{_name}__", f"__r{_name}__":
         setattr(FloatInput, _method, arithmetic(_method, getattr(operator, _name)))
 for _class in (FloatInput, IntInput):
-    for _name in vars(_class.kind).keys() - vars(FloatInput).keys() - {"__getattribute__", "__new__"} | {"__hash__"}:
+    for _name in vars(_class.kind).keys() - vars(FloatInput).keys() - vars(_class).keys() - {"__getattribute__", "__new__"} | {"__hash__"}:
         if callable(getattr(_class.kind, _name)):
             setattr(_class, _name, of_number(_name))

@@ -249,7 +249,7 @@ def _with_snapshots(step: Any, carry: Any, at: Any, order: range, snapshots: int
 def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: Any) -> Any:
     """Return the carry after `carry = body(i, carry)` for i from `lower` up to `upper` - 1; i is an int.
 
-    Of 64 steps or more all but the first ones run without Python, if the body only computes and compares with i (docs/compile.md).
+    Of 64 steps or more all but the first ones run without Python, if the body computes, compares and indexes with i (docs/compile.md).
 
     TypeError for a carry that changes its structure, shapes or dtypes. After `jax.lax.fori_loop`.
 

@@ -189,7 +189,7 @@ NUMBERED = {
     "negative": (lambda i, x: (x - -i).sin() + abs(i - 4), True),
     "fourth power": (lambda i, x: (x * (i * i * (i * i))).sin(), False),
     "remainder": (lambda i, x: (x + i % 3).sin(), False),
-    "row": (lambda i, x: (x + ROWS[i]).sin(), False),
+    "row": (lambda i, x: (x + ROWS[i]).sin(), True),
     "branch": (lambda i, x: x.sin() if i < COUNT // 2 else x.cos(), False),
     "conversion": (lambda i, x: x + float(i) * 1e-4, False),
 }

@@ -12,15 +12,16 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
-from cygrad._core.compute.lookups cimport (fill_where, fits_mask, is_index, is_mask, keeps_places, look_up, part_sizes, put_at,
-                                           with_tensors)
+from cygrad._core.compute.lookups cimport (fill_where, fits_mask, is_index, is_mask, keeps_places, look_up, names_part,
+                                           part_sizes, put_at, with_tensors)
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
 from cygrad._core.compute.places cimport dense, in_order
 from cygrad._core.compute.reductions cimport decided_number
 from cygrad._core.graph.constants cimport zero
+from cygrad._core.graph.notes cimport part_copies_of_notes
 from cygrad._core.graph.rule_nodes cimport record, needs_node
 from cygrad._core.graph.rules cimport RuleOp, rule_op
-from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
 from cygrad._core.memory.looks cimport note_lasting_look
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
@@ -45,6 +46,9 @@ cdef extern from "Python.h":
         PyObject* stop
         PyObject* step
 
+
+cdef enum:
+    FEW = 1024      # elements, of which a gradient is soon made
 
 # ----- Indexing -----
 cdef RuleOp INDEX_PUT = rule_op("index_put", ("key", "accumulate", "values_shape", "values_dtype"))
@@ -73,8 +77,8 @@ cdef object bound(object end):
     return PyNumber_Index(end)
 
 
-cdef object exact_item(object item):
-    """Return an item of an index: one that selects one place, an int or an integer scalar, as an exact int."""
+cdef object exact_item(object item, bint keeps=False):
+    """Return an item of an index: one that selects one place, an int or an integer scalar, as an exact int, or as a 0-d tensor."""
     if PySlice_Check(item):
         return slice(bound(item.start), bound(item.stop), bound(item.step))
     if isinstance(item, TensorImpl):
@@ -88,6 +92,8 @@ cdef object exact_item(object item):
         return int(item)
     if item is None or item is Ellipsis or PyBool_Check(item) or isinstance(item, (numpy.ndarray, numpy.bool_, str, bytes)):
         return item
+    if keeps and hasattr(item, "__place__"):        # the number of a step of a loop
+        return item.__place__()
     if PyIndex_Check(item):
         return PyNumber_Index(item)
     return numpy.asarray(item) if hasattr(item, "__array__") else item
@@ -124,7 +130,7 @@ cdef tuple read_key(object key, bint keeps=False):
     cdef tuple items = key if type(key) is tuple else items_of(key)
     for item in items:
         if not is_exact_item(item, keeps):
-            return tuple([item if keeps and is_index(item) else exact_item(item) for item in items])
+            return tuple([item if keeps and is_index(item) else exact_item(item, keeps) for item in items])
     return items
 
 
@@ -173,6 +179,13 @@ def checked_key(TensorImpl x not None, key):
         raise index_error(x, numpy_index, error) from None
 
 
+cdef bint may_be_copied(TensorImpl x, tuple items) except -1:
+    """Return True if a copy of a part at places that 0-d tensors name lies as the view does, and its gradient takes about as long."""
+    cdef Cuts cuts
+    return ((x.count <= FEW or not needs_node(x, None))
+            and basic_view(x, tuple([0 if is_index(item) else item for item in items]), &cuts).flags & CONTIGUOUS)
+
+
 cdef object get_item(TensorImpl x, object key):
     cdef Cuts cuts
     cdef tuple items = read_key(key, keeps_places(key, False)), looked
@@ -181,9 +194,13 @@ cdef object get_item(TensorImpl x, object key):
         if needs_node(x, None):
             record_part(x, result, items, &cuts)
         return result
+    if names_part(items) and not may_be_copied(x, items):
+        return get_item(x, tuple([exact_item(item) for item in items]))
     looked = with_tensors(x, items)
     result = look_up(x, looked)
     if result is not None:
+        if names_part(items):
+            part_copies_of_notes().add(result, x)
         if needs_node(x, None):
             record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, looked)))
         return result

@@ -15,6 +15,8 @@ cdef bint fits_mask(TensorImpl x, int dim, TensorImpl mask) noexcept
 # Return True if 0-d tensors of integers in a user's index are places: as integers they would be read, which no program repeats. A part that
 # is read would be a copy, no view, so then only beside places that are looked up.
 cdef bint keeps_places(object key, bint writes) noexcept
+# Return True if a part is read at places that 0-d tensors alone name: eager code gives a view.
+cdef bint names_part(tuple items) noexcept
 # Write a number where a mask, which broadcasts to a tensor, holds. Nothing is recorded, and the change is not counted.
 cpdef object fill_where(TensorImpl target, TensorImpl mask, TensorImpl number)
 # The sizes of the part at an index.

@@ -13,8 +13,8 @@ from cygrad._core.compute.parts cimport Cuts, basic_view
 from cygrad._core.compute.places cimport any_outside, dense, in_order, vector_of
 from cygrad._core.compute.rows cimport OPERANDS, Row
 from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, begin_launch, clear_arguments, run_decision, run_launch
-from cygrad._core.graph.notes cimport note_array
-from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, new_address, place_of, tensor_type, view_of
+from cygrad._core.graph.notes cimport note_array, part_copies_of_notes
+from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, new_address, new_tensor, place_of, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for, overlaps
 from cygrad._core.operands.strided cimport overlaps_itself
@@ -259,7 +259,19 @@ cdef bint keeps_places(object key, bint writes) noexcept:
     for item in key if isinstance(key, tuple) else (key,):
         if (is_index(item) and (<TensorImpl>item).ndim or is_mask(item) or type(item) is list or isinstance(item, numpy.ndarray)):
             return True
-    return False
+    return part_copies_of_notes() is not None
+
+
+cdef bint names_part(tuple items) noexcept:
+    cdef bint named = False
+    for item in items:
+        if type(item) is tensor_type:
+            if (<TensorImpl>item).ndim or not is_index(item):
+                return False
+            named = True
+        elif type(item) is list or isinstance(item, numpy.ndarray):
+            return False
+    return named
 
 
 cdef int dims_before(tuple items, int fill) except -2:
@@ -395,6 +407,8 @@ cdef TensorImpl look_up(TensorImpl x, tuple items):
     result = result_of(view, &moves, originals)
     set_part(&moves, result)
     launch_moves("look_up", &moves, view, result, indices, result.count >= RELEASE_GIL)
+    if view.ndim == len(indices) and not any([index.ndim for index in indices]):        # one element
+        return new_tensor(result.storage, 0, result.dtype_nr, 0, NULL, NULL)
     return result
 
 

@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport NO_TRAITS, Launch, Traits
 from cygrad._core.graph.node cimport last_sequence_nr
+from cygrad._core.graph.part_copies cimport PartCopies
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
 from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
@@ -39,6 +40,11 @@ cdef enum:
 cdef Notes current_notes():
     """Return the notes that this thread takes, or None."""
     return <Notes>cg_notes_place()[0] if cg_notes_place()[0] is not NULL else None
+
+
+cdef PartCopies part_copies_of_notes():
+    """Return the copies of parts of the notes that this thread takes; None if these follow no places."""
+    return None if current_notes() is None else current_notes().part_copies
 
 
 cpdef bint is_noting() noexcept:
@@ -84,13 +90,14 @@ def put_back(list memory not None, list gradients not None):
 cdef class Notes:
     """Notes in a `with` statement; they may be nested, and the innermost ones note."""
 
-    def __cinit__(self):
+    def __cinit__(self, bint follows_places=False):
         global last_notes
         last_notes += 1
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
+        self.part_copies = PartCopies() if follows_places else None
 
     def __dealloc__(self):
         cdef Py_ssize_t k
@@ -200,6 +207,18 @@ cdef class Notes:
         cdef Py_ssize_t k
         return any([self.notes[k].kind == DECISION for k in range(first, self.count)])
 
+    def reads_numbers(self, Py_ssize_t first=0):
+        """Return True if a step from a number on has read a number, with which code of Python computes."""
+        cdef Py_ssize_t k
+        return any([self.notes[k].name is NUMBER for k in range(first, self.count)])
+
+    cdef bint refuses_numbers(self, Py_ssize_t first) except -1:
+        """Note a look, and return True, if steps from a number on, which are to become a call, have read a number."""
+        if self.reads_numbers(first):
+            note_look("its value is an index, or a number of an operator")
+            return True
+        return False
+
     def path(self):
         """Return a number for the steps so far: another way through a function has another one."""
         cdef Note* note
@@ -276,6 +295,8 @@ cdef class Notes:
         cdef Storage storage = owner_of(tensor.storage)
         cdef Slot* slot
         cdef intptr_t first, end
+        if reads and self.part_copies is not None and self.part_copies.is_stale(storage):
+            note_look("it is a part of a tensor that was written since")
         place.slot = self.slot_of(storage, reads and tensor.count)
         place.offset = place.first = place.end = data - storage.data
         slot = &self.slots[place.slot]
@@ -345,21 +366,11 @@ cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) 
             notes.failed = True
 
 
-cdef bint reads_numbers(Notes notes, Py_ssize_t first) except -1:
-    """Return True if a step from a number on has read a number: code of Python computes with it, so that the steps are no call."""
-    cdef Py_ssize_t k
-    for k in range(first, notes.count):
-        if notes.notes[k].name is NUMBER:
-            note_look("its value is an index, or a number of an operator")
-            return True
-    return False
-
-
 cdef int note_constant(TensorImpl tensor, object frame) except -1:
     """Note that Python has written into a new tensor the values that it writes each time; `frame`: of `begin_call`, before."""
     cdef Notes notes = frame[0]
     cdef Storage storage = owner_of(tensor.storage)
-    if notes is current_notes() and notes.is_fresh(storage) and not storage.exports and not reads_numbers(notes, frame[1]):
+    if notes is current_notes() and notes.is_fresh(storage) and not storage.exports and not notes.refuses_numbers(frame[1]):
         notes.drop(frame[1])
         notes.looks.count = frame[2]
         notes.slots[notes.slot_of(storage, False)].origin = CONSTANT
@@ -519,7 +530,7 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
     for tensor in results:
         if id(owner_of(tensor.storage)) in storages and not any([tensor is other for other in tensors]):
             return 0        # a view of an argument
-    if reads_numbers(notes, count):
+    if notes.refuses_numbers(count):
         return 0
     notes.drop(count)
     notes.looks.count = looks

@@ -1,0 +1,4 @@
+from cygrad.tensor import Tensor
+
+class PartCopies:
+    def has(self, tensor: Tensor) -> bool: ...

@@ -179,11 +179,16 @@ cdef class Tiled:
         """Compute by tiles; None if a tensor is special, the call is recorded, or operands are not floats of one shape."""
         cdef TensorImpl first = None, tensor
         cdef intptr_t reduced[MAX_DIMS]
-        cdef unsigned long long dims
+        cdef unsigned long long reduced_dims
+        cdef tuple dims
         cdef int d, k, key = 0, inputs = <int>len(arguments) - 1
         cdef Steps steps
         if special_tensors() or profiling_threads or not settings.fuses:
             return None
+        dims = read_dims(arguments[inputs])     # before anything of a tensor is read: code of an argument may change tensors
+        for k in range(inputs):
+            if not isinstance(arguments[k], TensorImpl) and type(arguments[k]) is not float:
+                arguments = (*arguments[:k], float(arguments[k]), *arguments[k + 1:])
         for k in range(inputs):
             if isinstance(arguments[k], TensorImpl):
                 tensor = <TensorImpl>arguments[k]
@@ -191,9 +196,9 @@ cdef class Tiled:
                     first = tensor
         if first is None or first.count == 0 or not cg_is_floating_point[first.dtype_nr]:
             return None
-        dims = dim_bits(read_dims(arguments[inputs]), first.ndim)
+        reduced_dims = dim_bits(dims, first.ndim)
         for d in range(first.ndim):
-            reduced[d] = 1 if dims >> d & 1 else first.sizes[d]
+            reduced[d] = 1 if reduced_dims >> d & 1 else first.sizes[d]
         for k in range(inputs):
             key *= 3
             if not isinstance(arguments[k], TensorImpl):
@@ -210,4 +215,4 @@ cdef class Tiled:
         if steps is None:
             kinds = [key // 3 ** (inputs - 1 - k) % 3 for k in range(inputs)]
             steps = self.readings[key] = self.read(self.formula, kinds)
-        return steps.compute(arguments, first, dims, reduced)
+        return steps.compute(arguments, first, reduced_dims, reduced)

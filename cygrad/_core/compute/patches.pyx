@@ -77,17 +77,22 @@ cdef inline void clear_elements(element* elements, intptr_t count) noexcept nogi
 
 cdef inline void move_plane(element* source, element* target, const Geometry* g, const intptr_t* k, bint adds) noexcept nogil:
     """Run over the windows along the last two dims, whose elements k in the first of the image's rows are `source`."""
-    cdef intptr_t end1, end2
+    cdef intptr_t end1, end2, i
     cdef intptr_t first1 = windows_inside(g, 1, k[1], &end1), first2 = windows_inside(g, 2, k[2], &end2)
     cdef intptr_t width = g.count[2] * g.parts, step = g.stride[2] * g.parts
     cdef intptr_t before = first2 * g.parts, inside = (end2 - first2) * g.parts
     if not adds:
         clear_elements(target, first1 * width)
         clear_elements(target + end1 * width, (g.count[1] - end1) * width)
+    if first1 == end1 or first2 == end2:        # elements that are none may lie anywhere
+        clear_elements(target + first1 * width, 0 if adds else (end1 - first1) * width)
+        return
     source += (((first1 + g.first[1]) * g.stride[1] - g.before[1] + k[1] * g.dilation[1]) * g.sizes[2]
                + (first2 + g.first[2]) * g.stride[2] - g.before[2] + k[2] * g.dilation[2]) * g.parts
     target += first1 * width
-    for _ in range(end1 - first1):
+    for i in range(end1 - first1):
+        if i:       # a stride may lead far behind the last row
+            source, target = source + g.stride[1] * g.sizes[2] * g.parts, target + width
         if not adds and inside != width:
             clear_elements(target, before)
             clear_elements(target + before + inside, width - before - inside)
@@ -95,7 +100,6 @@ cdef inline void move_plane(element* source, element* target, const Geometry* g,
             move_run(source, target + before, inside, adds)
         else:
             move_apart(source, target + before, end2 - first2, step, g.parts, adds)
-        source, target = source + g.stride[1] * g.sizes[2] * g.parts, target + width
 
 
 cdef void move_columns(element* x, element* columns, const Geometry* g, bint adds) noexcept nogil:

@@ -27,7 +27,7 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
                                  "checking", "profiling", "strided", "settings", "pending", "deferred", "pending_reductions",
-                                 "contraction", "rules", "replay", "looks"), SELDOM),
+                                 "contraction", "rules", "replay", "looks", "checks", "diagonals", "filling", "creation"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
                                  "copies", "lookups", "splitting", "storage", "saved", "points"), SHORT)}

@@ -157,9 +157,9 @@ class Capture:
         weights: list[Any] = []
         back: list[Any] = []
         forms: list[Any] = []
-        split, path, ran_backward, reads_numbers, copies = (len(notes), notes.path(), notes.ran_backward, notes.reads_numbers(),
-                                                            notes.part_copies)
-        if copies is not None and any(map(copies.has, results)):
+        split, path, ran_backward, reads_numbers = len(notes), notes.path(), notes.ran_backward, notes.reads_numbers()
+        follows_places = notes.part_copies is not None
+        if follows_places and any(map(notes.is_part_copy, results)):
             raise Uncapturable("it returns a part of a tensor at a place that a tensor names: return a copy, by .clone()")
         generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
         with_history = recorded_results(results, inputs)
@@ -195,7 +195,7 @@ class Capture:
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + by_identity + of_gradients, len(self.tensors), template, gradients, differentiable,
                      shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path,
-                     reads_numbers, copies is not None, forms)
+                     reads_numbers, follows_places, forms)
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a backward part for gradients of other layouts, or of some results only: the others are None.

@@ -24,7 +24,8 @@ from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
 from cygrad._core.memory.looks cimport note_lasting_look
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
-from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.memory.storage cimport dtypes, owner_of
+from cygrad._core.memory.writes cimport add_part_copy
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
 from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
 from cygrad._core.operands.strided cimport overlaps_itself
@@ -200,7 +201,7 @@ cdef object get_item(TensorImpl x, object key):
     result = look_up(x, looked)
     if result is not None:
         if names_part(items):
-            part_copies_of_notes().add(result, x)
+            add_part_copy(part_copies_of_notes(), result.storage, owner_of(x.storage))
         if needs_node(x, None):
             record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), saved_key(items, looked)))
         return result

@@ -7,7 +7,6 @@ a slot, and dies with the memory. Code outside of such calls that looks at value
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.launches cimport Launch, Traits
-from cygrad._core.graph.part_copies cimport PartCopies
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.looks cimport Looks
 from cygrad._core.memory.storage cimport Storage
@@ -91,7 +90,7 @@ cdef class Notes:
     cdef public bint hooks_outside          # one of them on a node from before, or on a leaf, for after its gradient is added to
     cdef dict before                        # (Storage, version, bytes) by id: memory that steps have changed, where that is kept
     cdef readonly Looks looks               # that are part of no call
-    cdef readonly PartCopies part_copies    # None: a part at a place that a tensor names is a view, for this place alone
+    cdef readonly dict part_copies          # (memory.writes); None: a part at a place that a tensor names is a view, for this place alone
     cdef object outer
     cdef int new_slot(self, Origin origin, size_t nbytes) except -1
     cdef int slot_of(self, Storage storage, bint reads) except -1
@@ -112,7 +111,7 @@ cpdef bint is_noting() noexcept
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept
 cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1
-cdef PartCopies part_copies_of_notes()
+cdef dict part_copies_of_notes()
 cpdef int note_array(object array) except -1
 cdef int note_flags(TensorImpl tensor) except -1
 cdef int refuse_repeated_history(TensorImpl tensor) except -1

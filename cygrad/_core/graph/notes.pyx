@@ -9,12 +9,11 @@ from libc.string cimport memcpy, memset
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport NO_TRAITS, Launch, Traits
 from cygrad._core.graph.node cimport last_sequence_nr
-from cygrad._core.graph.part_copies cimport PartCopies
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
 from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport VISIBLE_BITS, DType, Storage, noting_number, owner_of, settle, settle_all, version_of
-from cygrad._core.memory.writes cimport note_write
+from cygrad._core.memory.writes cimport is_stale, note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
@@ -42,7 +41,7 @@ cdef Notes current_notes():
     return <Notes>cg_notes_place()[0] if cg_notes_place()[0] is not NULL else None
 
 
-cdef PartCopies part_copies_of_notes():
+cdef dict part_copies_of_notes():
     """Return the copies of parts of the notes that this thread takes; None if these follow no places."""
     return None if current_notes() is None else current_notes().part_copies
 
@@ -97,7 +96,7 @@ cdef class Notes:
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
-        self.part_copies = PartCopies() if follows_places else None
+        self.part_copies = {} if follows_places else None
 
     def __dealloc__(self):
         cdef Py_ssize_t k
@@ -212,6 +211,9 @@ cdef class Notes:
         cdef Py_ssize_t k
         return any([self.notes[k].name is NUMBER for k in range(first, self.count)])
 
+    def is_part_copy(self, TensorImpl tensor not None):
+        return id(owner_of(tensor.storage)) in self.part_copies
+
     cdef bint refuses_numbers(self, Py_ssize_t first) except -1:
         """Note a look, and return True, if steps from a number on, which are to become a call, have read a number."""
         if self.reads_numbers(first):
@@ -295,7 +297,7 @@ cdef class Notes:
         cdef Storage storage = owner_of(tensor.storage)
         cdef Slot* slot
         cdef intptr_t first, end
-        if reads and self.part_copies is not None and self.part_copies.is_stale(storage):
+        if reads and self.part_copies is not None and is_stale(self.part_copies, storage):
             note_look("it is a part of a tensor that was written since")
         place.slot = self.slot_of(storage, reads and tensor.count)
         place.offset = place.first = place.end = data - storage.data

@@ -179,3 +179,17 @@ cdef bint written_since(Storage storage, unsigned long long version, char* data,
         if meet(&writes.parts[k], 0, writes.parts[k].start, &part, 0, part.start, &work):
             return True
     return False
+
+
+# ----- Copies in place of views -----
+cdef int add_part_copy(dict copies, Storage storage, Storage whole) except -1:
+    copies[id(storage)] = (storage, *(<tuple>copies[id(whole)])[1:]) if id(whole) in copies else (storage, whole, whole.version)
+    storage.readonly = True
+    return 0
+
+
+cdef bint is_stale(dict copies, Storage storage) except -1:
+    if id(storage) not in copies:
+        return False
+    _, whole, version = copies[id(storage)]
+    return (<Storage>whole).version != version

@@ -1,4 +1,0 @@
-from cygrad.tensor import Tensor
-
-class PartCopies:
-    def has(self, tensor: Tensor) -> bool: ...

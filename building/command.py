@@ -27,10 +27,11 @@ MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
                                  "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
                                  "checking", "profiling", "strided", "settings", "pending", "deferred", "pending_reductions",
-                                 "contraction", "rules", "replay", "looks", "checks", "diagonals", "filling", "creation"), SELDOM),
+                                 "contraction", "rules", "replay", "looks", "diagonals", "filling", "tracking", "creation"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
-                                 "copies", "lookups", "splitting", "storage", "saved", "points"), SHORT)}
+                                 "copies", "lookups", "storage", "splitting", "saved", "points", "checks", "modes", "grid_sums",
+                                 "constants", "sparse_rows"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

@@ -407,7 +407,7 @@ cdef TensorImpl look_up(TensorImpl x, tuple items):
     result = result_of(view, &moves, originals)
     set_part(&moves, result)
     launch_moves("look_up", &moves, view, result, indices, result.count >= RELEASE_GIL)
-    if view.ndim == len(indices) and not any([index.ndim for index in indices]):        # one element
+    if result.count == 1 and view.ndim == len(indices) and not any([index.ndim for index in indices]):        # one element
         return new_tensor(result.storage, 0, result.dtype_nr, 0, NULL, NULL)
     return result
 

@@ -81,11 +81,12 @@ cdef inline void move_plane(element* source, element* target, const Geometry* g,
     cdef intptr_t first1 = windows_inside(g, 1, k[1], &end1), first2 = windows_inside(g, 2, k[2], &end2)
     cdef intptr_t width = g.count[2] * g.parts, step = g.stride[2] * g.parts
     cdef intptr_t before = first2 * g.parts, inside = (end2 - first2) * g.parts
+    if first2 == end2:      # no element is inside
+        end1 = first1
     if not adds:
         clear_elements(target, first1 * width)
         clear_elements(target + end1 * width, (g.count[1] - end1) * width)
-    if first1 == end1 or first2 == end2:        # elements that are none may lie anywhere
-        clear_elements(target + first1 * width, 0 if adds else (end1 - first1) * width)
+    if first1 == end1:
         return
     source += (((first1 + g.first[1]) * g.stride[1] - g.before[1] + k[1] * g.dilation[1]) * g.sizes[2]
                + (first2 + g.first[2]) * g.stride[2] - g.before[2] + k[2] * g.dilation[2]) * g.parts

@@ -83,7 +83,7 @@ cdef object exact_item(object item, bint keeps=False):
     if PySlice_Check(item):
         return slice(bound(item.start), bound(item.stop), bound(item.step))
     if isinstance(item, TensorImpl):
-        if (<TensorImpl>item).ndim == 0 and cg_is_index[(<TensorImpl>item).dtype_nr]:
+        if not (keeps and is_index(item)) and (<TensorImpl>item).ndim == 0 and cg_is_index[(<TensorImpl>item).dtype_nr]:
             return decided_number(<TensorImpl>item)
         return item
     if isinstance(item, (tuple, list)):
@@ -131,7 +131,7 @@ cdef tuple read_key(object key, bint keeps=False):
     cdef tuple items = key if type(key) is tuple else items_of(key)
     for item in items:
         if not is_exact_item(item, keeps):
-            return tuple([item if keeps and is_index(item) else exact_item(item, keeps) for item in items])
+            return tuple([exact_item(item, keeps) for item in items])
     return items
 
 

@@ -112,6 +112,11 @@ class Capture:
         finally:
             sys.setprofile(hook)
 
+    def run_again(self, changes: Changes, value: Any, args: Any, kwargs: Any, follows_places: bool = False) -> None:
+        """Make the program in a second run of the call, from the state before its changes, if that has the same result and changes."""
+        with contextlib.suppress(Exception), changes.undone() as are_made_again:    # of the function, which has had its call
+            self.run_aside(args, kwargs, lambda again: are_same(again, value) and are_made_again(), follows_places)
+
     def program(self, notes: Notes, observation: Observation, value: Any, outside: Collection[int] = ()) -> Entry:
         """Return the program of the notes; Uncapturable where they are none. outside: ids of containers that the result may not have."""
         if observation.impure:

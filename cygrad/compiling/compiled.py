@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import warnings
@@ -17,7 +16,7 @@ from cygrad._core.capture.replay import GaveUp
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
-from cygrad.compiling.captures import Capture, are_same
+from cygrad.compiling.captures import Capture
 from cygrad.compiling.number_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
 from cygrad.compiling.reruns import Rerun
@@ -276,14 +275,11 @@ class Compiled:
         The function runs once more for that, from the state before the call, and must have the same results and changes. Where it reads a
         float otherwise than by operators, floats are guarded by value.
         """
-        changes = capture.changes
-        if self._first_keys.setdefault(with_floats.key, capture.key) == capture.key or changes is None:
+        if self._first_keys.setdefault(with_floats.key, capture.key) == capture.key or capture.changes is None:
             return
         if "type" not in capture.names:
-            with contextlib.suppress(Exception), changes.undone() as are_made_again:    # of the function, which has had its call
-                with_floats.run_aside(floats_as_inputs(capture.args, with_floats.args),
-                                      floats_as_inputs(capture.kwargs, with_floats.kwargs),
-                                      lambda again: are_same(again, value) and are_made_again())
+            with_floats.run_again(capture.changes, value, floats_as_inputs(capture.args, with_floats.args),
+                                  floats_as_inputs(capture.kwargs, with_floats.kwargs))
         if with_floats.entry is not None:
             self._entries.setdefault(with_floats.key, []).insert(0, with_floats.entry)
             self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]
@@ -298,8 +294,7 @@ class Compiled:
         """
         again = Capture(self, capture.key, capture.tensors, capture.others, capture.args, capture.kwargs)
         assert capture.changes is not None
-        with contextlib.suppress(Exception), capture.changes.undone() as are_made_again:    # of the function, which has had its call
-            again.run_aside(capture.args, capture.kwargs, lambda result: are_same(result, value) and are_made_again(), follows_places=True)
+        again.run_again(capture.changes, value, capture.args, capture.kwargs, follows_places=True)
         if again.entry is None or again.entry.reads_numbers:
             self._at_places.add(capture.key)
         else:

@@ -24,10 +24,11 @@ PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
 # Rooms and modules whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are
 # short, or LAPACK's, and the engine is no slower. The executor's addresses would become vectors, and then numbers again.
-OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "exchange", "system", "levels", "by_hand", "handles", "formats", "dtype_views", "rows",
-                                 "special", "hooks", "boxes", "gathering", "stepped", "windows", "convolution", "arrays", "shadow",
-                                 "checking", "profiling", "strided", "settings", "pending", "deferred", "pending_reductions",
-                                 "contraction", "rules", "replay", "looks", "diagonals", "filling", "tracking", "creation"), SELDOM),
+OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "noted_calls", "buffers", "exchange", "system", "levels", "by_hand", "handles",
+                                 "formats", "dtype_views", "rows", "special", "hooks", "boxes", "gathering", "stepped", "windows",
+                                 "convolution", "arrays", "shadow", "checking", "profiling", "strided", "settings", "pending",
+                                 "deferred", "pending_reductions", "contraction", "rules", "replay", "looks", "diagonals", "filling",
+                                 "tracking", "creation"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
                                  "copies", "lookups", "storage", "splitting", "saved", "points", "checks", "modes", "grid_sums",

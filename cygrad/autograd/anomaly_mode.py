@@ -12,6 +12,7 @@ import warnings
 from cygrad._core.engine.backward import evaluating_node
 from cygrad._core.graph.modes import is_anomaly_mode, set_anomaly_mode
 from cygrad._core.graph.node import Node
+from cygrad._core.memory.looks import look
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled", "set_detect_anomaly"]
 
@@ -41,6 +42,7 @@ def _set(enabled: bool, check_nan: bool) -> None:
     """Set the mode, without anything that could fail."""
     global _check_nan
     _check_nan = check_nan
+    look("anomaly mode was set")
     set_anomaly_mode(enabled, check_nan, _remember, _report)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tracemalloc
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,9 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, recorded_results, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.replay import Replay
-from cygrad._core.capture.signature import Uncommon, parts_of, shared_memory, signature_of, tensors_behind
-from cygrad._core.graph.notes import Notes, Unrepeatable, put_back, state_now
+from cygrad._core.capture.signature import Uncommon, are_unseen_views, has_leaf_hooks, parts_of, shared_memory, signature_of, tensors_behind
+from cygrad._core.graph.modes import is_inference_mode_enabled
+from cygrad._core.graph.notes import Notes, put_back, state_now
 from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
@@ -31,8 +33,16 @@ if TYPE_CHECKING:
     from cygrad.compiling.compiled import Compiled
 
 
-class ChangesOutside(Uncapturable):
+class Unsettled(Uncapturable):
+    """There is no program of this call, but there may be one of the next."""
+
+
+class ChangesOutside(Unsettled):
     """A function has changed a value that its code names: perhaps the first time only, as one that fills a table does."""
+
+
+class ReadsArrays(Unsettled):
+    """A function has read an array of NumPy's that no guard has: perhaps one that it has made, which only traced allocations show."""
 
 
 class Entry(NamedTuple):
@@ -75,23 +85,28 @@ class Capture:
         return Observation(self.owner._function, self.others, containers_in((args, *kwargs.values())))
 
     def run(self, args: Any, kwargs: Any, keeps_changes: bool = False) -> Any:
-        """Return the result of the function for arguments, and make the program."""
+        """Return the result of the function for arguments, and make the program; not of arguments with objects in place of others."""
         notes, observation = Notes(), self.observation(args, kwargs)
         self.versions = versions_of(self.tensors)
         if keeps_changes:
             notes.keep_values()
-        with observation, notes:
-            value = self.owner._function(*args, **kwargs)
-        self.names, self.is_early = observation.names, observation.is_early
-        if keeps_changes:
-            self.changes = Changes(notes)
-        try:
-            outside = () if self.owner._is_step else observation.known.union(observation.arguments)
-            self.entry = None if self.is_early else self.program(notes, observation, value, outside)
-        except Uncapturable as error:
-            self.reason, self.may_settle = str(error), isinstance(error, ChangesOutside)
-        except MemoryError:     # for the program; the function has had enough
-            pass
+        with allocations_traced(self.owner._fullgraph or self.owner._reads_arrays) as is_new:
+            with observation, notes:
+                value = self.owner._function(*args, **kwargs)
+            self.names, self.is_early = observation.names, observation.is_early
+            if keeps_changes:
+                self.changes = Changes(notes)
+            try:
+                outside = () if self.owner._is_step else observation.known.union(observation.arguments)
+                if args is not self.args or kwargs is not self.kwargs:
+                    self.check_repeats(observation, self.tensors.copy())
+                elif not self.is_early:
+                    self.entry = self.program(notes, observation, value, is_new, outside)
+            except Uncapturable as error:
+                self.reason, self.may_settle = str(error), isinstance(error, Unsettled)
+                self.owner._reads_arrays = self.owner._reads_arrays or isinstance(error, ReadsArrays)
+            except MemoryError:     # for the program; the function has had enough
+                pass
         return value
 
     def run_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool] = lambda value: True, follows_places: bool = False) -> None:
@@ -102,13 +117,16 @@ class Capture:
         sys.setprofile(None)
         notes, observation = Notes(follows_places), self.observation(args, kwargs)
         try:
-            with Notes(), undone(notes):
+            with Notes(), undone(notes), allocations_traced(True) as is_new:
                 self.versions = versions_of(self.tensors)
-                with contextlib.suppress(Uncapturable, Unrepeatable, MemoryError):
+                try:
                     with observation, notes:
                         value = self.owner._function(*args, **kwargs)
+                    check_looks(notes)
                     if holds(value) and not observation.is_early:
-                        self.entry = self.program(notes, observation, value)
+                        self.entry = self.program(notes, observation, value, is_new)
+                except Exception as error:      # objects in place of numbers and arrays may raise: the function has had its call
+                    self.reason = str(error)
         finally:
             sys.setprofile(hook)
 
@@ -117,28 +135,30 @@ class Capture:
         with contextlib.suppress(Exception), changes.undone() as are_made_again:    # of the function, which has had its call
             self.run_aside(args, kwargs, lambda again: are_same(again, value) and are_made_again(), follows_places)
 
-    def program(self, notes: Notes, observation: Observation, value: Any, outside: Collection[int] = ()) -> Entry:
-        """Return the program of the notes; Uncapturable where they are none. outside: ids of containers that the result may not have."""
-        if observation.impure:
-            raise Uncapturable(observation.impure)
+    def program(self, notes: Notes, observation: Observation, value: Any, is_new: Callable[[Any], bool],
+                outside: Collection[int] = ()) -> Entry:
+        """Return the program of the notes; Uncapturable where they are none.
+
+        is_new: an object was made by the call. outside: ids of containers that the result may not have.
+        """
+        inputs = self.tensors.copy()
         if notes.hooks_outside:
             raise Uncapturable("it registers a hook on a leaf, or on the history of an argument: register it outside of the function")
         check_looks(notes)
         if notes.ran_history_outside:
             raise Uncapturable("it runs a backward through the history of a tensor from outside, which may be another one in another call: "
                                "compute that tensor inside of the function, or give it by .detach()")
-        self.check_arguments()
-        inputs = self.tensors.copy()
-        check_guards(observation, inputs)
-        check_arrays(notes, observation)
-        by_identity = [Guard(GuardSource.INPUT, number, "a tensor that is a key", tensor) for number, tensor in enumerate(inputs)
-                       if id(tensor) in observation.tensor_keys]
+        self.check_repeats(observation, inputs)
+        keys = frozenset(observation.tensor_keys)
+        by_identity = [Guard(GuardSource.INPUT, number, "a tensor, of which some are keys", tensor if id(tensor) in keys else keys)
+                       for number, tensor in enumerate(inputs if keys else ())]
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         counts = changes_since(versions, inputs)
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
         changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results, outside)
+        check_arrays(notes, observation, is_new, results)
         if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
         gradients: list[tuple[int, int | None]] = []
@@ -190,12 +210,21 @@ class Capture:
             forms = plain_gradients(back)
             if all(gradient is None for gradient in back):      # or a tensor that it makes has the history
                 raise Uncapturable("it returns a result that requires a gradient, which goes to none of its inputs: return .detach()")
+        if of_gradients and any(map(has_leaf_hooks, inputs)):
+            raise Uncapturable("it adds to the gradient of a leaf with hooks: call the hooks in the function, or run the backward outside")
+        new = [result for result in results if id(result) not in numbers]
+        if any(type(result) is not Tensor or result.is_inference() != is_inference_mode_enabled() for result in new):
+            raise Uncapturable("it returns a tensor of a subclass, or one that it made in inference mode: return a copy, by .clone(), "
+                               "outside of that")
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
         replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, released
         if not any(node._frees_values() for node in nodes_between(recorded, sources)):
             replay.frees = frozenset()
+        if replay.written and are_unseen_views(inputs):
+            raise Uncapturable("it writes into an array of NumPy's that other arrays are views of: give the whole array, and take the "
+                               "views inside")
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + by_identity + of_gradients, len(self.tensors), template, gradients, differentiable,
@@ -229,6 +258,14 @@ class Capture:
             numbers = {id(node): number for number, node in enumerate(nodes_between(recorded, inputs))}
             replay.frees = frozenset(numbers[id(node)] for node in nodes_between(chosen, inputs) if node._frees_values())
         return replay
+
+    def check_repeats(self, observation: Observation, inputs: list[Any]) -> None:
+        """Refuse a function that may do something else each time, and changes of other values than tensors. The tensors that its code names
+        are appended to `inputs`."""
+        if observation.impure:
+            raise Uncapturable(observation.impure)
+        self.check_arguments()
+        check_guards(observation, inputs)
 
     def check_arguments(self) -> None:
         """Refuse a function that has changed its arguments, but for the values of tensors."""
@@ -369,13 +406,52 @@ def check_guards(observation: Observation, inputs: list[Any]) -> None:
         raise ChangesOutside(f"it changes {broken!r}, which is outside of it: return the value instead")
 
 
-def check_arrays(notes: Notes, observation: Observation) -> None:
-    """Refuse arrays of NumPy's as constants that no guard has."""
-    if notes.arrays:
-        guarded = {id(guard.value_now()) for guard in observation.guards if guard.role == GuardRole.CONTENT}
-        if any(id(array) not in guarded for array in notes.arrays):
-            raise Uncapturable("it reads an array of NumPy's that no name leads to: give it a name, or make a tensor of it outside of the "
-                               "function")
+def check_arrays(notes: Notes, observation: Observation, is_new: Callable[[Any], bool], results: Iterable[Any]) -> None:
+    """Refuse arrays of NumPy's as constants that no guard has, and that the function has not made, or that others may see."""
+    if not notes.arrays:
+        return
+    guarded = [guard.value_now() for guard in observation.guards if guard.role == GuardRole.CONTENT]
+    if not all(any(is_part(array, whole) for whole in guarded) or is_all_new(array, is_new) for array in notes.arrays):
+        raise ReadsArrays("it reads an array of NumPy's that it has not made, and no name leads to: give it a name, or make a tensor of it "
+                          "outside of the function")
+    if notes.writes_arrays() or any(map(notes.is_in_array, results)):
+        raise Uncapturable("it returns a tensor over an array of NumPy's, or writes into one from outside: return a copy, by .clone()")
+
+
+def is_part(array: np.ndarray, whole: np.ndarray) -> bool:
+    """Return True if the elements of an array are among the elements of another one."""
+    first, last = first_and_last(array)
+    start, end = first_and_last(whole)
+    return array is whole or whole.flags.forc and start <= first and last + array.itemsize <= end + whole.itemsize
+
+
+def first_and_last(array: np.ndarray) -> tuple[int, int]:
+    """Return the addresses of the elements of an array that come first and last in memory."""
+    steps = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    address = array.__array_interface__["data"][0]
+    return address + sum(step for step in steps if step < 0), address + sum(step for step in steps if step > 0)
+
+
+def is_all_new(array: Any, is_new: Callable[[Any], bool]) -> bool:
+    """Return True if an array is new, and so is the one whose memory it has."""
+    while type(array) is np.ndarray and is_new(array):
+        if array.base is None:
+            return True
+        array = array.base
+    return False
+
+
+@contextlib.contextmanager
+def allocations_traced(is_needed: bool) -> Iterator[Callable[[Any], bool]]:
+    """Give a test of whether an object was made since. False where that is not needed, or Python traces already: old objects as well."""
+    traces = is_needed and not tracemalloc.is_tracing()
+    if traces:
+        tracemalloc.start()
+    try:
+        yield lambda value: traces and tracemalloc.get_object_traceback(value) is not None
+    finally:
+        if traces:
+            tracemalloc.stop()
 
 
 def check_looks(notes: Notes) -> None:

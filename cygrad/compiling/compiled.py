@@ -16,6 +16,7 @@ from cygrad._core.capture.replay import GaveUp
 from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
+from cygrad.compiling.array_inputs import signature_with_arrays
 from cygrad.compiling.captures import Capture
 from cygrad.compiling.number_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
@@ -102,6 +103,7 @@ class Compiled:
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
         self._hits = self._misses = self._eager = self._early = 0
         self._unsettled: Counter[Any] = Counter()
+        self._reads_arrays = False      # of NumPy's, that it may have made itself
         self._is_step = self._warned = is_step      # of a loop: which containers it returns does not matter
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -143,8 +145,8 @@ class Compiled:
                 for _ in range(2):      # the first call may be too early
                     self(*args, **kwargs)
                     try:
-                        entries = self._entries.get(signature_of(args, kwargs, [], []), [])
-                    except (Uncommon, TypeError) as error:
+                        entries = self._entries.get(signature_with_arrays((args, kwargs))[1], [])
+                    except (Uncommon, TypeError, ValueError, RecursionError) as error:
                         return f"not captured: {error}"
                     if entries or caught:
                         break
@@ -172,19 +174,23 @@ class Compiled:
             return self._function(*args, **kwargs)
         tensors: list[Any] = []
         others: list[Any] = []
+        inputs = args, kwargs       # with objects in place of arrays
         try:
-            key = signature_of(args, kwargs, tensors, others)
+            try:
+                key = signature_of(args, kwargs, tensors, others)
+            except Uncommon:
+                inputs, key, tensors, others = signature_with_arrays(inputs)
             entries = self._entries.get(key, ())
-        except (Uncommon, TypeError):       # of keys that cannot be hashed
+        except (Uncommon, TypeError, ValueError, RecursionError):   # of keys that cannot be hashed, and arrays that are no tensors
             return self._run(args, kwargs)
-        is_replay, result = self._replayed(entries, tensors, args, kwargs)
+        is_replay, result = self._replayed(entries, tensors, *inputs)
         if is_replay:
             return result
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
-        with_floats = self._with_floats(args, kwargs, len(tensors)) if self._follows_floats and not is_refused else None
+        with_floats = self._with_floats(*inputs, len(tensors)) if self._follows_floats and not is_refused else None
         if with_floats is not None:
             entries = self._entries.get(with_floats.key, ())
-            is_replay, result_of_floats = self._replayed(entries, with_floats.tensors, args, kwargs, with_floats)
+            is_replay, result_of_floats = self._replayed(entries, with_floats.tensors, *inputs, with_floats)
             if is_replay:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
@@ -194,9 +200,15 @@ class Compiled:
                        + (f", the last one {result!r}" if result else "")
                        + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
             return self._run(args, kwargs)
-        capture = Capture(self, key, tensors, others, args, kwargs)
+        capture = Capture(self, key, tensors, others, *inputs)
+        has_arrays = inputs[0] is not args or inputs[1] is not kwargs
         has_places = key not in self._at_places and any(entry.reads_numbers for entry in self._entries.get(key, ()))
-        value = capture.run(args, kwargs, has_places or with_floats is not None and self._first_keys.get(with_floats.key, key) != key)
+        has_floats = with_floats is not None and self._first_keys.get(with_floats.key, key) != key
+        value = capture.run(args, kwargs, has_arrays or has_places or has_floats)
+        if has_arrays and not capture.reason and capture.changes is not None:
+            capture.run_again(capture.changes, value, *inputs)
+            if capture.entry is None:
+                capture.reason = capture.reason or "it has another result with tensors over the arrays"
         self._misses += 1
         self._early += capture.is_early
         if self._early == MOST_CAPTURES:
@@ -319,12 +331,12 @@ class Compiled:
         if self._fullgraph:
             raise RuntimeError(f"compile(fullgraph=True): {self._name()} cannot be captured: {reason}")
         self._refused.add(key)
-        self._warn(reason)
+        self._warn(reason, 4)
 
-    def _warn(self, reason: str) -> None:
+    def _warn(self, reason: str, stacklevel: int = 3) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(f"compile(): {self._name()} stays as it is: {reason}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"compile(): {self._name()} stays as it is: {reason}", RuntimeWarning, stacklevel=stacklevel)
 
     def _name(self) -> str:
         return f"{getattr(self._function, '__qualname__', repr(self._function))}()"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any, cast
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.layouts import Hole, Made
@@ -56,27 +57,33 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), le
 
     outside: ids of containers that are no new ones.
     """
+    met = {*outside} if levels == DEEPEST else cast("set[int]", outside)        # containers of the value are added
     if isinstance(value, TensorImpl):
         for number, tensor in enumerate(tensors):
             if tensor is value:
                 return Hole(number)
         tensors.append(value)
         return Hole(len(tensors) - 1)
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN) and (isinstance(value, Enum) or not getattr(value, "__dict__", None)):
         return value
     items, spec = items_of(value)
     if spec is None or isinstance(value, dict) and not has_plain_keys(value):
         raise Uncapturable(f"it returns a {type(value).__name__}: return tensors, numbers, tuples, lists, dicts and dataclasses")
-    if id(value) in outside and not isinstance(value, tuple):
-        raise Uncapturable(f"it returns a {type(value).__name__} from outside: return a new one")
+    if id(value) in met and not isinstance(value, tuple):
+        raise Uncapturable(f"it returns a {type(value).__name__} from outside, or twice: return a new one")
+    met.add(id(value))
     if not levels:
         raise Uncapturable(f"it returns containers that are nested more than {DEEPEST} deep, or contain themselves")
-    parts = [take_apart(item, tensors, outside, levels - 1) for item in items]
+    parts = [take_apart(item, tensors, met, levels - 1) for item in items]
     is_native = isinstance(value, (tuple, list)) or type(value) is dict     # in C
     return spec.unflatten(parts) if is_native else Made(spec.unflatten, parts)
 
 
+def is_plain_key(key: Any) -> bool:
+    return all(map(is_plain_key, key)) if isinstance(key, tuple) else isinstance(key, PLAIN)
+
+
 def has_plain_keys(value: dict[Any, Any]) -> bool:
     """Return True for a dict that can be made again: of keys, and by a function for missing ones, that are the same each time."""
-    return (all(isinstance(key, (*PLAIN, tuple)) for key in value)
+    return (all(map(is_plain_key, value))
             and any(getattr(value, "default_factory", None) is factory for factory in FACTORIES))

@@ -195,10 +195,10 @@ def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
     def method(self: FloatInput, other: Any) -> Any:
         operand = operand_of(other)
         if operand is None:
-            return NotImplemented if isinstance(other, TensorImpl) else getattr(self.number, name)(other)
+            return NotImplemented if isinstance(other, TensorImpl) else by_number(name, self.number, other)
         bound = bound_of(self, other, compute)
         if bound is not None and bound > EXACT:
-            return getattr(self.number, name)(as_numbers(other))
+            return by_number(name, self.number, as_numbers(other))
         a, b = (operand, self._tensor) if name.startswith("__r") else (self._tensor, operand)
         if compute is operator.truediv and b == 0:
             raise ZeroDivisionError("division by zero" if is_int(self) and is_int(other) else "float division by zero")
@@ -219,9 +219,19 @@ def comparison(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
     return method
 
 
+def by_number(name: str, number: Any, *args: Any) -> Any:
+    """Return the result of a method of a number; of an operator also with a number of another type, whose method computes it then."""
+    result = getattr(number, name)(*args)
+    if result is not NotImplemented or not args:
+        return result
+    is_reflected = name.startswith("__r")
+    compute = getattr(operator, f"__{name[3:]}" if is_reflected else name, None)
+    return result if compute is None else compute(args[0], number) if is_reflected else compute(number, args[0])
+
+
 def of_number(name: str) -> Callable[..., Any]:
     """Return a method that reads the value, as a number's method does."""
-    return lambda self, *args: getattr(self.number, name)(*as_numbers(args))
+    return lambda self, *args: by_number(name, self.number, *as_numbers(args))
 
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):

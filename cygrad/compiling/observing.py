@@ -13,7 +13,7 @@ import gc
 import sys
 import warnings
 from collections import deque
-from types import BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from cygrad.compiling.frames import (
     serves_user,
     writes_messages,
 )
-from cygrad.compiling.outside_calls import reason_of_call, reason_of_report
+from cygrad.compiling.outside_calls import of_state, reason_of_c, reason_of_call, reason_of_report
 from cygrad.compiling.outside_values import (
     all_names_of,
     changes_unseen,
@@ -72,6 +72,7 @@ MOST_GUARDS = 20_000
 # Attributes that lead to all values of a module or a frame.
 SCOPES = {"__globals__", "__builtins__", "f_globals", "f_builtins", "f_locals", "f_back", "gi_frame", "cr_frame", "tb_frame", "ag_frame",
           "__subclasses__"}
+ADDRESSES = {"id", "hash"}      # functions in C may call them
 CLASS_CHECKS = {"isinstance", "issubclass"}      # their results depend on the classes that abstract ones have registered
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
 
@@ -211,6 +212,7 @@ class Observation:
             else:
                 self.missing.append(name)
         module: Any = None
+        modules: dict[str, ModuleType] = {}     # by the names of local variables
         for instruction in instructions_of(code):
             name = instruction.argval
             if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
@@ -219,9 +221,17 @@ class Observation:
                 module = self.follow(frame.f_globals, name)
                 if name not in frame.f_globals:
                     self.guard(GuardSource.KEY, frame.f_builtins, name)
+                    if name in ADDRESSES and code.co_name != "__hash__":
+                        self.end(frame, of_state(name))
+            elif instruction.opname == "IMPORT_NAME":
+                module = sys.modules.get(name)
+            elif instruction.opname == "STORE_FAST" and isinstance(module, ModuleType):
+                modules[name], module = module, None
+            elif instruction.opname == "LOAD_FAST" and name in modules:
+                module = modules[name]
             elif instruction.opname == "LOAD_DEREF" and isinstance(frame.f_locals.get(name), ModuleType):
                 module = frame.f_locals[name]
-            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
+            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM") and module is not None:
                 data = vars(module).get(name) if is_of_user(module) else getattr(module, name, None)
                 reason = changes_unseen(data)
                 if reason:
@@ -318,6 +328,10 @@ class Observation:
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
         for part in parts_of(value):
+            if isinstance(part, BuiltinFunctionType):       # C code may call it
+                reason = reason_of_c(part)
+                if reason:
+                    self.refuse(f"its code can use a {type(value).__name__} that {reason}")
             if isinstance(part, np.ndarray):
                 self.guard(GuardSource.ITEM, (part,), 0)
             else:

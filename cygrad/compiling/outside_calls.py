@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cygrad.compiling.frames import (
     is_imported,
@@ -32,9 +35,9 @@ PURE = {prefix + name for prefix in ("", "_") for name in (
     "heapq", "itertools", "json", "math", "operator", "re", "sre", "statistics", "string", "struct", "types", "typing",
     "unicodedata", "warnings", "weakref", "zlib")}
 STATEFUL = sys.stdlib_module_names - PURE
-# Functions that return or change a state of Python's or NumPy's, and are written in Python.
+# Functions that return or change a state of Python's or NumPy's, and are written in Python. NumPy has another `stack`.
 REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall",
-           "get_printoptions", "import_module", "isEnabledFor", "locate", "localeconv", "resolve_name", "stack"}
+           "get_printoptions", "import_module", "isEnabledFor", "locate", "localeconv", "resolve_name", "inspect.stack"}
 CHANGES = {"addHandler", "basicConfig", "removeHandler", "setLevel", "set_printoptions", "setbufsize", "seterr", "seterrcall"}
 
 
@@ -43,8 +46,9 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
     if function is open and runs_for_user(frame, by_package=True):
         return "opens a file, which may have another content each time: give it as an argument"
     owner, name = function.__self__, function.__qualname__
-    kind = owner if isinstance(owner, type) else type(owner)
-    modules = {function.__module__ or "builtins", *(base.__module__ for base in kind.__mro__)}
+    if function is np.fromfile:
+        return of_state(name)
+    modules = modules_of(function)
     if function.__name__ in HARMLESS or owner is sys.stdout or owner is sys.stderr:
         return None
     if function is id or function is hash:
@@ -55,20 +59,37 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
         return None
     if function.__name__ == "start_new_thread":
         return "starts a thread, in which it is not observed"
-    if modules & IMPURE or function is os.urandom or any(module.startswith("numpy.random") for module in modules):
-        return of_state(name)
-    reads_state = any(module.partition(".")[0] in STATEFUL for module in modules) or function is input
-    return of_state(name) if reads_state and not is_of_python(frame.f_code) else None
+    reason = reason_of_c(function)
+    return None if reason is None or not draws(function) and is_of_python(frame.f_code) else reason
+
+
+def modules_of(function: Any) -> set[str]:
+    """Return the modules of a function written in C, and of the classes of the object that it belongs to."""
+    owner = function.__self__
+    kind = owner if isinstance(owner, type) else type(owner)
+    return {function.__module__ or "builtins", *(base.__module__ for base in kind.__mro__)}
+
+
+def draws(function: Any) -> bool:
+    """Return True for a function written in C that draws random numbers, or reads a clock, a socket or another process."""
+    modules = modules_of(function)
+    return bool(modules & IMPURE) or function is os.urandom or any(module.startswith("numpy.random") for module in modules)
+
+
+def reason_of_c(function: Any) -> str | None:
+    """Return why a function written in C may have another result each time, wherever it is called; None: it has not."""
+    reads_state = any(module.partition(".")[0] in STATEFUL for module in modules_of(function)) or function is input
+    return of_state(function.__qualname__) if draws(function) or reads_state else None
 
 
 def reason_of_report(frame: FrameType, caller: FrameType) -> str | None:
     """Return why no program repeats a call of Python's library or NumPy's by name: it returns or changes a state."""
     code = frame.f_code
-    name = code.co_name
+    name = "inspect.stack" if code is inspect.stack.__code__ else code.co_name
     if name not in REPORTS | CHANGES or not is_of_library(code) or is_imported(frame):
         return None
     is_of_user = not (is_inside(caller.f_code) or is_of_python(caller.f_code))
-    if not is_of_user or name not in names_in(caller.f_code):       # a kernel has logged
+    if not is_of_user or name.rpartition(".")[2] not in names_in(caller.f_code):       # a kernel has logged
         return None
     return of_state(name) if name in REPORTS else f"calls {name}, which changes a setting: do that outside of the function"
 

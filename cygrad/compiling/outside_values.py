@@ -111,6 +111,8 @@ def changes_unseen(value: Any) -> str | None:
         return "is a queue, whose items change"
     if any(value is each for each in (sys.modules, globals, __import__)):
         return "leads to all modules"
+    if value is np.datetime64:
+        return "may have the time of the call"
     if str(getattr(value, "__module__", None)).startswith(SETTINGS):
         return "depends on settings, which may change"
     if isinstance(value, np.ufunc) and not any(types.strip("O->") for types in value.types):

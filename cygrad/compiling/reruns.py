@@ -13,6 +13,7 @@ from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _set_overrides_off
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
+from cygrad.compiling.array_inputs import as_arrays
 from cygrad.compiling.captures import Capture, Entry, plain_of
 from cygrad.compiling.containers import take_apart
 from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs, floats_as_tensors
@@ -134,7 +135,7 @@ class Rerun:
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
         self.check_values(inputs)
-        args, kwargs = map(as_numbers, self.arguments())
+        args, kwargs = as_arrays(as_numbers(self.arguments()))
         results: list[Any] = []
         now = positions_of(self.positions)
         with as_in_a_call():

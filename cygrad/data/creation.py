@@ -13,7 +13,7 @@ from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value,
 from cygrad._core.compute.inplace import write_constant, write_values
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
-from cygrad._core.graph.notes import is_noting, note_array
+from cygrad._core.graph.notes import is_noting, note_array, note_array_below
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
@@ -97,6 +97,8 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
             [3, 4]])
     """
     resolve_device(device)
+    if isinstance(data, np.ndarray) and hasattr(data, "__tensor__"):
+        data = data.__tensor__()
     if isinstance(data, TensorImpl):
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
@@ -112,19 +114,14 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
     return finished(result, requires_grad)
 
 
-def _is_plain(data: Any) -> bool:
-    """Say whether data are numbers in sequences: nothing that changes in place but the sequences."""
-    if isinstance(data, (list, tuple, range)):
-        return all(map(_is_plain, data))
-    return isinstance(data, (int, float, complex, np.generic))
-
-
 def _is_constant(data: Any) -> bool:
-    """Say whether a program may copy data: numbers, or an array, which is noted, since guards must have it."""
-    if type(data) is not np.ndarray or data.dtype.kind not in "biufc":
-        return _is_plain(data)
-    note_array(data)
-    return True
+    """Return True if a program may copy data: numbers, and arrays, which are noted, also in sequences."""
+    if isinstance(data, (list, tuple, range)):
+        return all(map(_is_constant, data))
+    if type(data) is np.ndarray and data.dtype.kind in "biufc":
+        note_array(data)
+        return True
+    return isinstance(data, (int, float, complex, np.generic))
 
 
 def constant_tensor(array: np.ndarray, dtype: DType | None = None) -> Tensor:
@@ -146,7 +143,7 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | 
     if is_sparse(data):
         data = import_module("cygrad.operators._sparse.scipy_matrices").from_scipy(data)
     if isinstance(data, np.ndarray):
-        data = from_array(data)
+        data = from_numpy(data)
     if isinstance(data, TensorImpl):
         return data if dtype is None else data.to(dtype)
     return tensor(data, dtype=dtype)
@@ -164,7 +161,7 @@ def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
     if isinstance(obj, TensorImpl):
         shared = obj
     elif isinstance(obj, np.ndarray):
-        shared = from_array(obj)
+        shared = from_numpy(obj)
     elif not isinstance(obj, (list, tuple, str, np.generic)) and _has_buffer(obj):
         shared = from_array(np.asarray(obj))
     elif hasattr(obj, "__dlpack__"):
@@ -198,7 +195,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     >>> cygrad.from_numpy(numpy.arange(3.0))
     tensor([0., 1., 2.], dtype=cygrad.float64)
     """
-    return from_array(ndarray)
+    if hasattr(ndarray, "__tensor__"):      # an array that is an input of a program
+        return ndarray.__tensor__()
+    return note_array_below(from_array(ndarray), ndarray)
 
 
 def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
@@ -329,8 +328,16 @@ def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike |
     >>> cygrad.full((2,), 7)
     tensor([7, 7])
     """
+    fill_value = fill_value if isinstance(fill_value, TensorImpl) else number_of(fill_value)
     result_dtype = dtype_of_result(dtype, out, common_dtype(fill_value, fill_value))
     return placed(filled(empty(size, dtype=result_dtype, device=device, layout=layout), fill_value), out, requires_grad)
+
+
+def number_of(value: Any) -> Real:
+    """Return a number among arguments as Python's: of a 0-d tensor, too, and of a number that is an input of a program."""
+    if isinstance(value, (TensorImpl, np.generic)):
+        return value.item()
+    return value.number if hasattr(type(value), "__operand__") else value
 
 
 def filled(tensor: Tensor, value: Tensor | Number) -> Tensor:
@@ -354,7 +361,7 @@ def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None,
     if end is None:
         raise TypeError("arange() missing 1 required argument: 'end'")
     start = 0 if start is None else start
-    start, end, step = (value.item() if isinstance(value, (TensorImpl, np.generic)) else value for value in (start, end, step))
+    start, end, step = map(number_of, (start, end, step))
     for value in (start, end, step):
         if isinstance(value, complex):
             raise RuntimeError(f"value cannot be converted to type double without overflow: {value} is no end or step of a range")
@@ -412,7 +419,7 @@ def spaced(function: str, start: Any, end: Any, steps: int, change: Callable[[np
         raise with_forms(function, error, (start, end, steps), {}) from None
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
-    start, end = (value.item() if isinstance(value, TensorImpl) else value for value in (start, end))
+    start, end = map(number_of, (start, end))
     requested = common_dtype(start, end)
     result_dtype = dtype_of_result(dtype, out, requested if requested.is_complex else get_default_dtype())
     if requested.is_complex and not result_dtype.is_complex:

@@ -14,8 +14,7 @@ import numpy as np
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.memory.storage import dtype_by_name, get_default_dtype, resolve_dtype
-from cygrad._core.operands.arrays import computed
-from cygrad.data.creation import finished
+from cygrad.data.creation import constant_tensor, finished
 from cygrad.device import resolve_device
 from cygrad.operators import public_name
 from cygrad.operators._language.declaration import operator
@@ -60,7 +59,7 @@ def _window(values: Callable[[np.ndarray], np.ndarray], count: int, symmetric: b
 # ----- Arguments -----
 def _delivered(values: np.ndarray, dtype: Any, device: Device, requires_grad: bool) -> Tensor:
     resolve_device(device)
-    return finished(computed(values).to(dtype), requires_grad)
+    return finished(constant_tensor(values).to(dtype), requires_grad)
 
 
 def _requested_dtype(dtype: DTypeLike | None) -> Any:

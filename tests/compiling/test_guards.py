@@ -352,7 +352,6 @@ ENDS = {
     "tolist": (lambda x: x + x.tolist()[0], "outside of operators"),
     "numpy": (lambda x: cg.tensor(x.numpy() * 2), "outside of operators"),
     "format": (lambda x: (f"{x[0]:.2f}", x)[1], "outside of operators"),
-    "an array": (lambda x: x + cg.from_numpy(np.ones(3)), "values were not computed|outside of operators"),
     "iterator of a cell": (lambda x: x * next(COUNT), "is an iterator"),
     "context variable": (lambda x: x * CONTEXT.get(), "another value in each thread or context"),
     "value of a thread": (lambda x: x * LOCAL.rate, "another value in each thread or context"),

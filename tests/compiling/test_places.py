@@ -1,6 +1,5 @@
 """Captured functions that read and write at places: masks, lists, arrays and tensors are no calls; the number of places is a decision."""
 
-import functools
 import operator
 
 import numpy as np
@@ -174,13 +173,6 @@ def test_the_number_of_a_loop_is_written(dtype):
     for i in range(100):
         expected = body(i, expected)
     same(cg.func.fori_loop(0, 100, body, start), expected)
-
-
-def test_arrays_without_a_name_end_the_capture():
-    array = np.array([0, 2])
-    for read in (lambda x: x[functools.lru_cache(lambda: array[:])()], lambda x: x[:2] * cg.tensor(array + 0)):
-        with pytest.raises(RuntimeError, match="an array of NumPy's that no name leads to"):
-            captured(read)(MATRIX[0])
 
 
 def test_a_place_outside_raises_in_a_replay():

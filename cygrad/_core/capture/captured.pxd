@@ -6,7 +6,8 @@ die in a part, residuals that the backward part reads, constants, then one for e
 from libc.stdint cimport intptr_t
 
 from cygrad._core.capture.layouts cimport Layout
-from cygrad._core.graph.notes cimport Call, Note, Notes
+from cygrad._core.graph.noted_calls cimport Call
+from cygrad._core.graph.notes cimport Note, Notes
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.storage cimport Storage
 from cygrad._kernels.programs.kernel cimport kernel_function

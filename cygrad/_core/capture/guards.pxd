@@ -3,6 +3,7 @@
 cpdef enum GuardRole:
     ABSENT          # there is no such value
     IDENTICAL       # it is this object
+    OTHER           # it is none of the objects with these ids
     PLAIN           # it has this value
     TENSOR          # a tensor of this kind: an input of the program
     LENGTH          # of a list or deque; the keys or bytes of another container; the count of the names of a class
@@ -18,7 +19,7 @@ cpdef enum GuardSource:
     CLASS_KEY       # in the dict of a class
     SIZE
     GRADIENT        # of a tensor among the inputs: `holder` is its number
-    INPUT           # this tensor itself, as code has asked for it by identity
+    INPUT           # a tensor itself, as code may ask for it by identity
     RESULT          # of a call of `holder`, which takes no arguments
     CLASS           # all names of the class `holder`
 

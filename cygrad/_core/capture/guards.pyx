@@ -9,6 +9,8 @@ from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.levels.level cimport active_levels
 from cygrad._core.memory.storage cimport visible_version
 
+from collections import deque
+
 from numpy import ndarray
 
 from cygrad._core.capture.captured import Uncapturable
@@ -29,14 +31,35 @@ cdef enum:
 cdef object size_of(object container):
     """Return the length of a list, tuple or deque, the count of the names of a class, or the keys or bytes of another container."""
     if isinstance(container, (dict, set, frozenset)):
-        return tuple(container)
+        return tuple(plain_iterator(container))
     if isinstance(container, type):
         return count_names(container.__dict__)
     if not PyObject_CheckBuffer(container):
-        return len(container)
+        return plain_length(container)
     view = memoryview(container)
     check_bytes(view.nbytes)
     return view.tobytes()
+
+
+cdef type base_of(object container):
+    """Return the class in C of a container: a class of the user may override how it is read."""
+    cdef type kind
+    for kind in (list, tuple, dict, set, frozenset, deque):
+        if isinstance(container, kind):
+            return kind
+    return type(container)
+
+
+cdef Py_ssize_t plain_length(object container) except -1:
+    return base_of(container).__len__(container)
+
+
+cdef object plain_iterator(object container):
+    return base_of(container).__iter__(container)
+
+
+cdef object plain_item(object container, Py_ssize_t place):
+    return base_of(container).__getitem__(container, place) if place < plain_length(container) else MISSING
 
 
 cdef Py_ssize_t count_names(object names) except -1:
@@ -50,9 +73,9 @@ cdef Py_ssize_t count_names(object names) except -1:
 cdef bint has_keys(object container, tuple keys) except -1:
     """Return True if a dict or a set has these keys in this order; 2 and 2.0 are two keys."""
     cdef Py_ssize_t place = 0
-    if len(container) != len(keys):
+    if plain_length(container) != len(keys):
         return False
-    for key in container:
+    for key in plain_iterator(container):
         other = keys[place]
         if key is not other and not (is_plain_value(key) and plain_kind(key) == plain_kind(other)):
             return False
@@ -96,7 +119,7 @@ cdef class Guard:
             self.role, self.version_tag, self.value = UNCHANGED, version_of(holder), dict(vars(holder))
             return
         if source == INPUT:
-            self.role, self.value = IDENTICAL, value
+            self.role, self.value = (IDENTICAL if isinstance(value, TensorImpl) else OTHER), value
             return
         if value is MISSING:
             value = self.current([])
@@ -128,7 +151,7 @@ cdef class Guard:
             item = PyCell_GET(self.holder)
             return MISSING if item is NULL else <object>item
         if self.source == ITEM:
-            return self.holder[self.name] if self.name < len(self.holder) else MISSING
+            return plain_item(self.holder, self.name)
         if self.source == GRADIENT:
             return (<TensorImpl>tensors[self.holder]).gradient
         if self.source == INPUT:
@@ -172,10 +195,12 @@ cdef class Guard:
         if self.role == UNCHANGED:
             return self.is_class_unchanged()
         if self.source == NAMES:
-            return not self.holder or (<set>self.name).isdisjoint(self.holder)
+            return not plain_length(self.holder) or (<set>self.name).isdisjoint(plain_iterator(self.holder))
         value = self.current(tensors)
         if self.role == IDENTICAL:
             return value is self.value
+        if self.role == OTHER:
+            return id(value) not in self.value
         if self.role == CONTENT:
             try:
                 return isinstance(value, ndarray) and content_of(value) == self.value

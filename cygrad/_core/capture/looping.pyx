@@ -18,7 +18,8 @@ from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node, finish_node_type, init_node
-from cygrad._core.graph.notes cimport is_noting, noted_call
+from cygrad._core.graph.noted_calls cimport noted_call
+from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, address, empty, value_address
 from cygrad._core.graph.tracking cimport track_reachable

@@ -6,7 +6,7 @@ missing. Threads may run one program side by side.
 from libc.stdint cimport intptr_t
 
 from cygrad._core.capture.captured cimport Captured, Part
-from cygrad._core.graph.notes cimport Call
+from cygrad._core.graph.noted_calls cimport Call
 from cygrad._core.memory.storage cimport Storage
 
 cdef class Replay(Captured):

@@ -10,7 +10,8 @@ cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
 from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, filled, has_strides_of, suits, tensor_in
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.notes cimport CALL, Note, tensors_among, tensors_of_node
+from cygrad._core.graph.noted_calls cimport tensors_among, tensors_of_node
+from cygrad._core.graph.notes cimport CALL, Note
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport new_storage, owner_of, settle

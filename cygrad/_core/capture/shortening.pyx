@@ -9,7 +9,8 @@ cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.capture.grouping cimport is_one_array, place_at
 from cygrad._core.graph.constants cimport run_zeros
 from cygrad._core.graph.launches cimport STEADY
-from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Call, Note, Notes, Place, Slot
+from cygrad._core.graph.noted_calls cimport Call
+from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Note, Notes, Place, Slot
 from cygrad._kernels.drivers.boxes cimport Boxes, add_boxes
 from cygrad._kernels.drivers.copying cimport run_move
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT64, cg_itemsize, cg_number

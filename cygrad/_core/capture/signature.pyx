@@ -6,17 +6,18 @@ from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
 from cygrad._core.graph.rule_nodes cimport needs_node, record
 from cygrad._core.graph.rules cimport rule_op
-from cygrad._core.graph.tensor cimport (BATCHED, DUAL, INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, byte_offset, needs_grad,
+from cygrad._core.graph.tensor cimport (BATCHED, DUAL, INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, needs_grad, new_address,
                                         shallow_copy, tensor_type)
 from cygrad._core.levels.batches cimport Batch
 from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.levels.level cimport Level, active_levels
 from cygrad._core.levels.tangents cimport Dual, arranged_tangent, tangent_at, visible_dual, whole_tangent
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport DType, default_dtype, owner_of
+from cygrad._core.memory.storage cimport DType, Storage, default_dtype, is_foreign, owner_of
 from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 from collections import OrderedDict, defaultdict
+from struct import pack
 from types import MethodType
 
 from numpy import generic, ndarray, void
@@ -33,6 +34,7 @@ cdef enum:
     IS_READ_ONLY = 8
     IS_LEAF = 16
     IS_VIEW = 32
+    HAS_LEAF_HOOKS = 64
 
 
 cdef Py_ssize_t PLAIN_SIZE = type("Plain", (), {}).__basicsize__
@@ -47,6 +49,12 @@ cdef bint has_hooks(TensorImpl tensor):
     return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
 
 
+cpdef bint has_leaf_hooks(TensorImpl tensor) except -1:
+    """Return True for a leaf with hooks that run where its gradient is added to."""
+    cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
+    return hooks is not None and tensor.is_leaf and bool(hooks.accumulated or hooks.pre or hooks.post)
+
+
 cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
     """Return all that the kind of a tensor has besides dtype, sizes and strides; Uncommon for one that stands for others, or has hooks."""
     cdef int bits = 0
@@ -56,6 +64,7 @@ cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
         bits |= NEEDS_GRAD
         if not may_have_hooks and has_hooks(tensor):
             raise Uncommon("a tensor with hooks")
+        bits |= HAS_LEAF_HOOKS if has_leaf_hooks(tensor) else 0
     bits |= (IS_INFERENCE if tensor.flags & INFERENCE else 0) | (IS_VIEW if tensor.flags & VIEW else 0)
     bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
     return bits | (IS_LEAF if tensor.node is None else 0)
@@ -79,7 +88,8 @@ cdef bint are_sizes(tuple sizes, const intptr_t* numbers, int ndim) except -1:
 
 cdef bint is_of_kind(TensorImpl tensor, tuple kind, bint may_have_hooks) except -1:
     """Return True if a plain tensor is of a kind, without making its own; no other tensor has a kind that begins with a number."""
-    return (kind[0] == tensor.dtype_nr and marks_of(tensor, may_have_hooks) == <int>kind[1]
+    cdef int marks = marks_of(tensor, may_have_hooks) ^ <int>kind[1]
+    return (kind[0] == tensor.dtype_nr and not (marks & ~HAS_LEAF_HOOKS if may_have_hooks else marks)
             and are_sizes(<tuple>kind[2], tensor.sizes, tensor.ndim) and are_sizes(<tuple>kind[3], tensor.strides, tensor.ndim))
 
 
@@ -169,7 +179,7 @@ cdef bint is_plain_value(object value):
 cdef object plain_kind(object value):
     """Return a key of a plain value: equal if the types are and nothing distinguishes the values."""
     if type(value) is float or type(value) is complex:
-        return type(value), repr(value) if value == 0 or value != value or type(value) is complex else value
+        return type(value), pack("dd", value.real, value.imag) if value == 0 or value != value or type(value) is complex else value
     return type(value), value
 
 
@@ -194,18 +204,22 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
         return kind, *[(key if type(key) is str else kind_of_value(key, tensors, others, levels),
                         kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value).items()]
     if kind is OrderedDict or kind is defaultdict:
+        others.append(getattr(value, "default_factory", None))
         return kind, getattr(value, "default_factory", None), kind_of_container(dict(value), tensors, others, levels)
     if isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
+        others.append(kind)
         return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
     if kind is slice:
         return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.start, value.stop, value.step)]
     if kind is range or isinstance(value, generic) and not isinstance(value, void):
-        return kind, value if kind is range else value.tobytes()
+        return (kind, value.start, value.stop, value.step) if kind is range else (kind, value.dtype, value.tobytes())
     if kind is MethodType:
         return kind, kind_of_value(value.__func__, tensors, others, levels), kind_of_value(value.__self__, tensors, others, levels)
     if is_record(value):
         others.append(kind)     # whose methods and other attributes are guarded
         return kind, *[(key, kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value.__dict__).items()]
+    if hasattr(value, "__tensor__"):        # in place of an array
+        return kind, kind_of_parts(value._tensor, tensors, levels)
     if isinstance(value, ndarray):
         raise Uncommon("an array of NumPy's among the arguments")
     others.append(value)
@@ -215,36 +229,58 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
 cpdef bint is_record(object value) except -1:
     """Return True for a container by name: an instance of a dataclass, whose attributes are in its dict alone, without compiled methods."""
     cdef type kind = type(value)
-    return (hasattr(kind, "__dataclass_fields__") and kind.__basicsize__ == PLAIN_SIZE and not hasattr(kind, "__has_compiled_methods__")
+    return (hasattr(kind, "__dataclass_fields__") and kind.__basicsize__ == PLAIN_SIZE
+            and kind.__eq__ is not object.__eq__ and not hasattr(kind, "__has_compiled_methods__")
             and not any([base.__dict__.get("__slots__") for base in kind.__mro__]))
 
 
-cdef bint lie_apart(list tensors) noexcept:
+cdef bint owners_overlap(Storage a, Storage b):
+    """Return True if two owners of memory are one, or both have memory of NumPy or another library that overlaps."""
+    return a is b or is_foreign(a) and is_foreign(b) and a.data < b.data + b.nbytes and b.data < a.data + a.nbytes
+
+
+cdef bint lie_apart(list tensors):
     """Return True if a few tensors have memory of their own."""
     cdef Py_ssize_t count = len(tensors), k, j
     if count > FEW:
         return False
     for k in range(1, count):
         for j in range(k):
-            if owner_of((<TensorImpl>tensors[k]).storage) is owner_of((<TensorImpl>tensors[j]).storage):
+            if owners_overlap(owner_of((<TensorImpl>tensors[k]).storage), owner_of((<TensorImpl>tensors[j]).storage)):
                 return False
     return True
 
 
+def are_unseen_views(list tensors not None):
+    """Return True if tensors of different storages overlap: in memory of NumPy or another library."""
+    cdef list foreign = []
+    cdef Storage owner
+    for tensor in tensors:
+        owner = owner_of((<TensorImpl>tensor).storage)
+        if is_foreign(owner) and any([other is not owner and owners_overlap(owner, other) for other in foreign]):
+            return True
+        foreign.append(owner)
+    return False
+
+
 cpdef object shared_memory(list tensors):
     """Return which tensors lie in the memory of others, and how far from them."""
-    cdef dict first
+    cdef dict first = {}
+    cdef list layout = [], foreign = []     # foreign: owners, and the first tensors in their memory
+    cdef TensorImpl tensor
+    cdef Storage owner
+    cdef int k
     if lie_apart(tensors):
         return ()
-    first = {}
-    cdef list layout = []
-    cdef TensorImpl tensor
-    cdef int k
     for k, tensor in enumerate(tensors):
-        earlier = first.setdefault(id(owner_of(tensor.storage)), k)
+        owner = owner_of(tensor.storage)
+        earlier = first.setdefault(id(owner), k)
+        if is_foreign(owner):
+            earlier = min([earlier] + [number for other, number in foreign if owners_overlap(owner, other)])
+            foreign.append((owner, earlier))
         if earlier != k:
             same = first.setdefault(id(tensor), k)      # the first place of this tensor: the gradient of another one is another
-            layout.append((k, earlier, same, byte_offset(tensor) - byte_offset(<TensorImpl>tensors[earlier])))
+            layout.append((k, earlier, same, new_address(tensor) - new_address(<TensorImpl>tensors[earlier])))
         else:
             first[id(tensor)] = k
     return tuple(layout)

@@ -6,7 +6,8 @@ from libc.stdlib cimport calloc, free
 from cygrad._core.graph.history cimport attach, connect, creation_error, edge, geometry_of, gradient_edge, refresh, set_edge
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, NODE_TRACKED, Node, finish_node_type, init_node
-from cygrad._core.graph.notes cimport begin_call, end_call, is_noting, note_constant, refuse_repeated_history
+from cygrad._core.graph.noted_calls cimport begin_call, end_call
+from cygrad._core.graph.notes cimport is_noting, note_constant, refuse_repeated_history
 from cygrad._core.graph.rule_nodes cimport any_needs_node, params_of, record_view, rule_node, rule_node_of_inputs
 from cygrad._core.graph.rules cimport RuleOp, rule_op
 from cygrad._core.graph.saved cimport released_error

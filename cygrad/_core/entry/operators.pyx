@@ -13,6 +13,7 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, SPECIAL, TensorImpl, needs_grad, refuse_front, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.levels.overrides cimport ask, is_asked
+from cygrad._core.memory.looks cimport note_lasting_look
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport is_sparse, values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
@@ -118,7 +119,14 @@ cdef object computed_values(TensorImpl tensor):
 cdef object only_element(TensorImpl tensor):
     if tensor.count != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars; this one has {tensor.count}")
-    return computed_values(tensor).item()
+    return noted_number(tensor)
+
+
+cdef object noted_number(TensorImpl tensor):
+    number = computed_values(tensor).item()
+    if grad_mode()[0]:      # the node of an operator may have it
+        note_lasting_look("its value is a number of an operator")
+    return number
 
 
 cdef object real_number(object number, str name):
@@ -229,7 +237,7 @@ cdef class TensorBase(TensorImpl):
         """Return the only element as a Python number."""
         if self.count != 1:
             raise RuntimeError(f"a Tensor with {self.count} elements cannot be converted to Scalar")
-        return computed_values(self).item()
+        return noted_number(self)
 
     def tolist(self):
         """Return the elements as nested lists, or as a number for 0-d."""

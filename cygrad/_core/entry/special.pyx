@@ -13,7 +13,8 @@ from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, OF_REAL, OF_TANGENT
 from cygrad._core.graph.constants cimport tensor_of_number, zero
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
-from cygrad._core.graph.notes cimport is_noting, noted_call
+from cygrad._core.graph.noted_calls cimport noted_call
+from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Hidden, Level, hide, show

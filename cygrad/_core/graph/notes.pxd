@@ -51,16 +51,6 @@ cdef struct Slot:
     int base                # where a program keeps the value for a further backward part; 0: it does not
     intptr_t place
 
-cdef class Call:
-    cdef object function, arguments, keywords
-    cdef str reason                 # why it is a call
-    cdef list inputs, outputs       # tensors among arguments, and among results
-    cdef list places                # of them, in this order: (slot, offset, whether it is written)
-    cdef list saved                 # which of the tensors that the node of a result keeps are made anew: further places
-    cdef tuple needs_grad           # of inputs, where the node is made again
-    cdef list layouts               # of the places, in place of the tensors, once there is a program
-    cdef int argument_count         # of the places
-
 cdef class Notes:
     cdef Note* notes
     cdef Slot* slots
@@ -70,6 +60,7 @@ cdef class Notes:
     cdef unsigned long long number          # of these notes, in the upper half of `Storage.note`
     cdef dict outside                       # number of slot: Storage that was there before
     cdef dict constants                     # number of slot: bytes
+    cdef list thawed                        # (Storage, its `note` before, the step that copies it): of constants that steps write
     cdef list owners, calls
     cdef dict gradients                     # number of a tensor: the tensor, and its .grad before the first change
     cdef dict leaves                        # number of a tensor: the tensor, and its requires_grad before the user's steps set that
@@ -98,13 +89,17 @@ cdef class Notes:
     cdef bint is_from_before(self, Storage owner) noexcept
     cdef int number_of(self, Storage storage)
     cdef int keep_value(self, Storage storage) except -1
+    cdef int check_array(self, int number, Storage storage, bint writes) except -1
     cdef int add_place(self, Place* place, TensorImpl tensor, char* data, bint reads, bint writes) except -1
     cdef Note* next_note(self) except NULL
     cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1
     cdef bint refuses_numbers(self, Py_ssize_t first) except -1
     cdef void forget_tensors(self)
     cdef void free_steps(self, Py_ssize_t count)
-    cdef void drop(self, Py_ssize_t count)
+    cdef int drop(self, Py_ssize_t count) except -1
+    cdef int freeze(self, Py_ssize_t count) except -1
+    cdef int check_values(self, Storage storage) except -1
+    cdef int thaw(self, TensorImpl tensor) except -1
 
 cdef Notes current_notes()
 cpdef bint is_noting() noexcept
@@ -113,10 +108,6 @@ cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1
 cdef dict part_copies_of_notes()
 cpdef int note_array(object array) except -1
+cpdef TensorImpl note_array_below(TensorImpl tensor, object array)
 cdef int note_flags(TensorImpl tensor) except -1
 cdef int refuse_repeated_history(TensorImpl tensor) except -1
-cdef list tensors_among(object value, list tensors)
-cdef object begin_call(tuple arguments, dict keywords)
-cdef list tensors_of_node(list results)
-cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=*)
-cdef int end_call(object frame, object function, object result, bint changes=*) except -1

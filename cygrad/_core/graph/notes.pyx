@@ -4,18 +4,17 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport NO_TRAITS, Launch, Traits
 from cygrad._core.graph.node cimport last_sequence_nr
-from cygrad._core.graph.tensor cimport REQUIRES_GRAD, SPECIAL, TensorImpl, needs_grad, new_address, special_active, tensor_type
+from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, special_active
 from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
-from cygrad._core.memory.storage cimport VISIBLE_BITS, DType, Storage, noting_number, owner_of, settle, settle_all, version_of
+from cygrad._core.memory.storage cimport VISIBLE_BITS, Storage, is_foreign, noting_number, owner_of, settle, settle_all
 from cygrad._core.memory.writes cimport is_stale, note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -96,7 +95,7 @@ cdef class Notes:
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
-        self.part_copies = {} if follows_places else None
+        self.part_copies, self.thawed = {} if follows_places else None, []
 
     def __dealloc__(self):
         cdef Py_ssize_t k
@@ -241,14 +240,14 @@ cdef class Notes:
         """Forget the steps so far: later ones may read the values that they have made."""
         cdef Py_ssize_t k
         self.free_steps(0)
-        self.forgotten_slots = self.slot_count
+        self.forgotten_slots, self.thawed = self.slot_count, []
         for k in range(self.slot_count):
             self.slots[k].met = -1
 
     cdef void forget_tensors(self):
         """Let go of tensors and their memory: there is a program, and the steps are all that it needs."""
         self.outside = self.by_address = self.gradients = self.before_gradients = self.flags = self.leaves = None
-        self.hooks = self.handles = None
+        self.hooks = self.handles = self.thawed = None
 
     # ----- Slots -----
     cdef bint is_fresh(self, Storage storage) noexcept:
@@ -302,12 +301,68 @@ cdef class Notes:
         place.slot = self.slot_of(storage, reads and tensor.count)
         place.offset = place.first = place.end = data - storage.data
         slot = &self.slots[place.slot]
+        if slot.origin == CONSTANT and is_foreign(storage):
+            self.check_array(place.slot, storage, writes)
         if tensor.count:
             bytes_between(tensor.ndim, tensor.sizes, tensor.strides, cg_itemsize[tensor.dtype_nr], &first, &end)
             place.first, place.end = place.offset + first, place.offset + end
             slot.first, slot.end = min(slot.first, place.first), max(slot.end, place.end)
             slot.written |= writes
         return 0
+
+    cdef int check_values(self, Storage storage) except -1:
+        """Note a look if a step is about to write a part of NumPy's result: the rest would be no step's."""
+        cdef int number = self.number_of(storage)
+        if is_foreign(storage) and self.is_fresh(storage) and storage.nbytes and (number < 0 or not self.slots[number].written):
+            note_look("its values were not computed by operators")
+        return 0
+
+    cdef int thaw(self, TensorImpl tensor) except -1:
+        """Give the memory of a constant that a step is about to write another slot, into which each replay copies the constant."""
+        cdef Storage storage = owner_of(tensor.storage)
+        cdef int number = self.number_of(storage) if self.is_fresh(storage) else -1, target, j
+        cdef Note* note
+        if number < 0 or self.slots[number].origin != CONSTANT:
+            return 0
+        target = self.new_slot(FRESH, storage.nbytes)
+        self.slots[target].written = True
+        note = self.next_note()
+        note.name, note.run, note.count, note.written, note.argument_bytes = "constant", copy_bytes, 2, 1 << 1, sizeof(size_t)
+        note.arguments = malloc(sizeof(size_t))
+        if note.arguments is NULL:
+            raise MemoryError()
+        (<size_t*>note.arguments)[0] = storage.nbytes
+        for j in range(2):
+            note.places[j].slot, note.places[j].end = target if j else number, <intptr_t>storage.nbytes
+            self.slots[note.places[j].slot].first, self.slots[note.places[j].slot].end = 0, <intptr_t>storage.nbytes
+        self.thawed.append((storage, storage.note, self.count))
+        storage.note = self.number | <unsigned long long>(target + 1)
+        self.count += 1
+        return 0
+
+    cdef int freeze(self, Py_ssize_t count) except -1:
+        """Undo copies of constants by steps from a number on."""
+        cdef Storage storage
+        while self.thawed and self.thawed[len(self.thawed) - 1][2] >= count:
+            storage, note, _ = self.thawed.pop()
+            storage.note = note
+        return 0
+
+    cdef int check_array(self, int number, Storage storage, bint writes) except -1:
+        """Note a look if a step is about to write into the memory of an array of NumPy's, or other code has done so."""
+        cdef bytes values = self.constants[number]
+        if writes or memcmp(<const char*>values, storage.data, storage.nbytes):
+            note_look("it is an array of NumPy's, into which the function writes")
+
+    def is_in_array(self, TensorImpl tensor not None):
+        """Return True for a tensor over an array of NumPy's that is a constant."""
+        cdef Storage owner = owner_of(tensor.storage)
+        return is_foreign(owner) and self.number_of(owner) in self.constants
+
+    def writes_arrays(self):
+        """Return True if a step writes from outside into memory that arrays of NumPy's may have as well."""
+        cdef Py_ssize_t k
+        return any([self.slots[k].written and is_foreign(self.outside[k]) for k in range(self.slot_count) if k in self.outside])
 
     # ----- Steps -----
     cdef Note* next_note(self) except NULL:
@@ -317,9 +372,14 @@ cdef class Notes:
         return &self.notes[self.count]
 
     cdef int add(self, const Launch* launch, char** data, int kind, int outcome) except -1:
-        cdef Note* note = self.next_note()
+        cdef Note* note
         cdef const Traits* traits = launch.traits
         cdef int k
+        for k in range(launch.count):
+            if launch.written >> k & 1:
+                self.thaw(<TensorImpl>launch.tensors[k])
+                self.check_values(owner_of((<TensorImpl>launch.tensors[k]).storage))
+        note = self.next_note()
         note.name, note.run, note.count, note.argument_bytes = launch.name, launch.run, launch.count, launch.argument_bytes
         note.traits, note.written, note.kind, note.outcome = traits, launch.written, kind, outcome
         for k in range(launch.count):
@@ -349,14 +409,20 @@ cdef class Notes:
                 self.calls.pop()
         self.count = count
 
-    cdef void drop(self, Py_ssize_t count):
+    cdef int drop(self, Py_ssize_t count) except -1:
         """Forget the steps from a number on. Slots that were met there have values that no step makes."""
         cdef Py_ssize_t k
+        self.freeze(count)
         self.free_steps(count)
         self.first_message = min(self.first_message, count)
         for k in range(self.slot_count):
             if self.slots[k].origin == FRESH and self.slots[k].met >= count:
                 self.slots[k].written, self.slots[k].lost, self.slots[k].met = False, True, count
+
+
+cdef int copy_bytes(void* arguments, char** data) noexcept nogil:
+    memcpy(data[1], data[0], (<size_t*>arguments)[0])
+    return 0
 
 
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept:
@@ -395,11 +461,24 @@ cdef int note_gradient(TensorImpl tensor) except -1:
 
 
 cpdef int note_array(object array) except -1:
-    """Note that an array of NumPy's is read as a constant: guards must have it."""
+    """Note that an array of NumPy's is read as a constant: the function has made it, or guards must have it."""
     cdef Notes notes = current_notes()
     if notes is not None:
         notes.arrays.append(array)
     return 0
+
+
+cpdef TensorImpl note_array_below(TensorImpl tensor, object array):
+    """Note that an array of NumPy's, or a copy of it, is read as a constant through a tensor over it, which is returned."""
+    cdef Notes notes = current_notes()
+    cdef Storage storage = tensor.storage
+    if notes is not None:
+        storage.note = 0        # its memory was there before
+        number = notes.new_slot(CONSTANT, storage.nbytes)
+        notes.by_address[<size_t><void*>storage], notes.constants[number] = number, (<const char*>storage.data)[:storage.nbytes]
+        notes.owners.append(storage)
+        notes.arrays.append(array)
+    return tensor
 
 
 def note_draw(object generator not None, object position):
@@ -442,47 +521,6 @@ def refuse_decisions(Py_ssize_t first, str reason not None):
         note_look(reason)
 
 
-# ----- Calls -----
-cdef list tensors_among(object value, list tensors):
-    """Append the tensors in a value and in the tuples, lists and dicts of it."""
-    if isinstance(value, TensorImpl):
-        tensors.append(value)
-    elif isinstance(value, (tuple, list, dict)):
-        enter_container(" while arguments are read")
-        try:
-            for item in value.values() if isinstance(value, dict) else value:
-                tensors_among(item, tensors)
-        finally:
-            leave_container()
-    return tensors
-
-
-cdef set plain_types = set()     # classes whose values have the same meaning each time
-
-
-def declare_plain(type kind not None):
-    """Say of a class that its values have the same meaning each time: they may be arguments of calls in programs."""
-    plain_types.add(kind)
-
-
-cdef bint is_plain(object value) except -1:
-    """Say whether a value is a tensor, or has the same meaning each time, or is a tuple, list or dict of such."""
-    if type(value) in plain_types:
-        return True
-    if isinstance(value, slice):
-        value = value.start, value.stop, value.step
-    if isinstance(value, (tuple, list, dict)):
-        enter_container(" while arguments are read")
-        try:
-            for item in value.values() if isinstance(value, dict) else value:
-                if not is_plain(item):
-                    return False
-            return True
-        finally:
-            leave_container()
-    return value is None or value is Ellipsis or isinstance(value, (TensorImpl, int, float, complex, str, DType))
-
-
 def note_message():
     """Note that a message is about to be sent: no later step of a program may give the replay up, as the message would be sent twice."""
     cdef Notes notes = current_notes()
@@ -492,109 +530,3 @@ def note_message():
         raise RuntimeError("it sends a message to another process")
     if notes.first_message < 0:
         notes.first_message = notes.count
-
-
-@cython.final
-cdef class Call:
-    """A call of a function that is no kernel: its arguments and results have tensors, which a replay makes over slots."""
-
-
-cdef object begin_call(tuple arguments, dict keywords):
-    """Return the frame for `end_call`: an operator begins, which may look at values."""
-    cdef Notes notes = current_notes()
-    cdef list tensors = tensors_among(keywords, tensors_among(arguments, []))
-    cdef list versions = [version_of((<TensorImpl>tensor).storage) for tensor in tensors]
-    if notes is not None and notes.before is not None:
-        for tensor in tensors:
-            notes.keep_value((<TensorImpl>tensor).storage)
-    return notes, notes.count, notes.looks.count, arguments, keywords, tensors, versions
-
-
-cdef int end_call(object frame, object function, object result, bint changes=False) except -1:
-    """Note a call in place of its steps, if it has looked at values: they are right for these values only. `changes`: it writes its
-    arguments, even if their versions are the same.
-    """
-    cdef Notes notes
-    cdef Call call
-    cdef Note* note
-    cdef TensorImpl tensor
-    cdef list tensors, versions, results = tensors_among(result, [])
-    cdef long long looks
-    cdef Py_ssize_t count, k
-    cdef set storages
-    notes, count, looks, arguments, keywords, tensors, versions = frame
-    if notes.looks.count == looks or notes.looks.lasts or notes is not current_notes() or not is_plain((arguments, keywords, result)):
-        return 0
-    storages = {id(owner_of((<TensorImpl>tensor).storage)) for tensor in tensors}
-    for tensor in tensors + results:
-        if tensor.flags & SPECIAL or type(tensor) is not tensor_type or owner_of(tensor.storage).exports:
-            return 0
-    for tensor in results:
-        if id(owner_of(tensor.storage)) in storages and not any([tensor is other for other in tensors]):
-            return 0        # a view of an argument
-    if notes.refuses_numbers(count):
-        return 0
-    notes.drop(count)
-    notes.looks.count = looks
-    call = Call.__new__(Call)
-    call.function, call.arguments, call.keywords, call.reason = function, arguments, keywords, notes.looks.reason
-    call.inputs, call.outputs, call.places = tensors, [each for each in results if not any([each is other for other in tensors])], []
-    note = notes.next_note()
-    note.name, note.kind, note.outcome = "call", CALL, <int>len(notes.calls)
-    for k, tensor in enumerate(tensors):
-        call.places.append(place_for(notes, tensor, not changes, changes or versions[k] != version_of(tensor.storage)))
-    for tensor in call.outputs:
-        call.places.append(place_for(notes, tensor, False, True))
-    note_saved(notes, call)
-    notes.count += 1
-    notes.calls.append(call)
-    return 0
-
-
-cdef int note_saved(Notes notes, Call call) except -1:
-    """Add the tensors that the node of the results saves and the call has computed by itself: a backward reads them."""
-    cdef TensorImpl tensor
-    cdef list saved = tensors_of_node(call.outputs)
-    cdef int number
-    call.saved = []
-    for k, tensor in enumerate(saved):
-        number = notes.number_of(owner_of(tensor.storage)) if notes.is_fresh(owner_of(tensor.storage)) else 0
-        if number < 0 or notes.slots[number].lost and not notes.slots[number].written:
-            if owner_of(tensor.storage).exports:
-                return 0
-            call.saved.append(k)
-            call.places.append(place_for(notes, tensor, False, True))
-            call.outputs.append(tensor)
-    call.needs_grad = tuple([needs_grad(<TensorImpl>tensor) for tensor in call.inputs]) if call.saved else ()
-    return 0
-
-
-cdef list tensors_of_node(list results):
-    """Return the tensors that the first node of some results keeps."""
-    cdef TensorImpl tensor
-    cdef list saved = []
-    for tensor in results:
-        if tensor.node is not None:
-            tensors_among((tensor.node.saved0, tensor.node.saved1, tensor.node.saved2, tensor.node.result, tensor.node.params), saved)
-            break
-    return saved
-
-
-cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=False):
-    """Call a function, and note the call if it looks at values. One that has given up returns None, and is not noted; a replay gives up
-    where it does."""
-    frame = begin_call(arguments, keywords) if is_noting() else None
-    result = function(*arguments, **keywords)
-    if frame is not None and may_give_up and result is None:
-        (<Notes>frame[0]).drop(frame[1])
-        (<Notes>frame[0]).looks.count = frame[2]
-    elif frame is not None:
-        end_call(frame, function, result)
-    return result
-
-
-cdef tuple place_for(Notes notes, TensorImpl tensor, bint reads, bint writes):
-    """Return the slot and the offset of a tensor, and whether a call writes there."""
-    cdef Place place
-    notes.add_place(&place, tensor, new_address(tensor), reads, writes)
-    return place.slot, place.offset, writes

@@ -7,7 +7,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.history cimport attach, connect, edge, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.notes cimport noted_call
+from cygrad._core.graph.noted_calls cimport noted_call
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, RESULT, Node, finish_node_type
 from cygrad._core.graph.rules cimport FIRST_PARAM, GRADIENT, GRADIENTS, SHARED, WHOLE, RuleOp, prepare, rule_of, rule_op
 from cygrad._core.graph.saved cimport is_followed, released_error, saved_name

@@ -138,3 +138,5 @@ cdef bint has_own_memory(TensorImpl tensor) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
 cdef void track(TensorImpl tensor)
 cdef int refuse_front(TensorImpl tensor, str call) except -1
+cdef int refuse_values(TensorImpl tensor, str call, object kind=*) except -1
+cpdef object product_of_scipy(object frame)

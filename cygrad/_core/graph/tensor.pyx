@@ -1,10 +1,9 @@
 """TensorImpl: geometry, metadata and autograd state (see tensor.pxd for the contract)."""
 cimport cython
-from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE, Py_buffer
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
-from libc.stdlib cimport free, malloc
 
+from cygrad._core.graph.buffers cimport fill_buffer, release_buffer
 from cygrad._core.graph.history cimport check_assigned_gradient, gradient_edge, refresh, set_requires_grad
 from cygrad._core.graph.modes cimport cg_overrides_off, grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of, node_for_users
@@ -19,7 +18,6 @@ from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differenti
 from cygrad._kernels.drivers.packing cimport count_elements
 from cygrad._kernels.programs.settings cimport noted
 
-import sys
 import warnings
 import weakref
 
@@ -282,6 +280,14 @@ cdef void track(TensorImpl tensor):
     track_reachable(tensor)
 
 
+cdef int refuse_values(TensorImpl tensor, str call, object kind=RuntimeError) except -1:
+    """Raise an exception of a kind for a tensor that stands for others, whose memory a call would give away."""
+    refuse_front(tensor, call)
+    if special_active:
+        upward.refuse_special(tensor, call, kind)
+    return 0
+
+
 cdef int refuse_front(TensorImpl tensor, str call) except -1:
     """Refuse attributes that need elements: one example of many, inside of vmap, has none of its own, nor has a sparse tensor."""
     if tensor.flags & BATCHED:
@@ -391,39 +397,11 @@ cdef class TensorImpl:
 
     # ----- The buffer protocol -----
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        cdef int d, itemsize = cg_itemsize[self.dtype_nr]
-        cdef Py_ssize_t* strides
-        if product_of_scipy(sys._getframe()) is not None:
-            raise BufferError("SciPy leaves the product of a sparse matrix and a tensor to the tensor, and needs no buffer")
-        refuse_front(self, "the buffer protocol")
-        if special_active:
-            upward.refuse_special(self, "the buffer protocol", BufferError)
-        if needs_grad(self):
-            raise BufferError("a Tensor that requires grad gives no buffer: its history would be lost. Use tensor.detach().")
-        if self.storage.readonly and flags & PyBUF_WRITABLE:
-            raise BufferError("the tensor's memory is read-only")
-        if not self.flags & CONTIGUOUS and (flags & PyBUF_STRIDES) != PyBUF_STRIDES:
-            raise BufferError("the tensor is not contiguous: ask for strides, or use tensor.contiguous()")
-        if not self.flags & CONTIGUOUS and flags & (PyBUF_C_CONTIGUOUS & ~PyBUF_STRIDES):
-            raise BufferError("the tensor is not contiguous; use tensor.contiguous()")
-        if not (<DType>dtypes[self.dtype_nr]).buffer_code:
-            raise BufferError(f"buffers have no format for {dtypes[self.dtype_nr].name}: convert the tensor, e.g. with .float(), or export "
-                              "it by DLPack")
-        expose(self.storage)
-        strides = <Py_ssize_t*>malloc(2 * max(self.ndim, 1) * sizeof(Py_ssize_t))
-        if strides is NULL:
-            raise MemoryError()
-        for d in range(self.ndim):
-            strides[d], strides[self.ndim + d] = self.strides[d] * itemsize, self.sizes[d]
-        buffer.buf, buffer.len, buffer.itemsize = export_address(self), self.count * itemsize, itemsize
-        buffer.readonly, buffer.ndim, buffer.suboffsets, buffer.internal = self.storage.readonly, self.ndim, NULL, strides
-        buffer.format = PyBytes_AS_STRING((<DType>dtypes[self.dtype_nr]).buffer_code) if flags & PyBUF_FORMAT else NULL
-        buffer.shape = strides + self.ndim if flags & PyBUF_ND else NULL
-        buffer.strides = strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
+        fill_buffer(self, buffer, flags)
         buffer.obj = self
 
     def __releasebuffer__(self, Py_buffer* buffer):
-        free(buffer.internal)
+        release_buffer(buffer)
 
     # ----- Autograd state -----
     @property
@@ -592,8 +570,7 @@ cdef class TensorImpl:
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         refuse_front(self, "mutating directly with `.data`")
         refuse_front(value, "mutating directly with `.data`")
-        if special_active:
-            upward.refuse_special(self, "an assignment to `.data`")
+        refuse_values(self, "an assignment to `.data`")
         if not cg_is_differentiable[(<TensorImpl>value).dtype_nr] and needs_grad(self):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
                                f"{(<object>value).dtype!r}; convert it first, e.g. with .float(), or use tensor.detach()")

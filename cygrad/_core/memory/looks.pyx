@@ -15,7 +15,7 @@ cdef extern from *:
     void** cg_looks_place() noexcept
 
 # Files of the package, its compiled ones, and Python's.
-cdef tuple INSIDE = (str(Path(__file__).parent), "cygrad/", "<frozen", contextlib.__file__)
+cdef tuple INSIDE = (str(Path(__file__).parent), "cygrad/", "<frozen", "<formula of ", contextlib.__file__)
 
 
 @cython.final

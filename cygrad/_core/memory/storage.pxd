@@ -76,6 +76,10 @@ cdef inline unsigned long long version_of(Storage storage) noexcept:
     """Return a number that every change of the memory changes, whichever counter it goes to."""
     return storage.version if not storage.borrowed else storage.version + ((<Storage>storage.owner).version >> VISIBLE_BITS << VISIBLE_BITS)
 
+cdef inline bint is_foreign(Storage storage):
+    """Return True for memory of NumPy or another library."""
+    return storage.owner is not None and not isinstance(storage.owner, Storage)
+
 cdef inline Storage owner_of(Storage storage):
     """Return the Storage that the memory belongs to: another one for a borrower."""
     return <Storage>storage.owner if storage.borrowed else storage

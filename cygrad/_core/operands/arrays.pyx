@@ -3,6 +3,7 @@ cimport cython
 cimport numpy
 from libc.stdint cimport intptr_t
 
+from cygrad._core.graph.notes cimport note_array_below
 from cygrad._core.graph.tensor cimport BATCHED, SPARSE, TensorImpl, export_address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
@@ -236,7 +237,7 @@ cpdef object refuse_sparse(object value):
 cdef object foreign_operand(object argument):
     """Turn a NumPy array into a tensor over its elements and a NumPy scalar into a number; leave the rest to other packages."""
     if isinstance(argument, numpy.ndarray):
-        return tensor_of_array(readable(argument))
+        return note_array_below(tensor_of_array(readable(argument)), argument)
     for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float), (numpy.complexfloating, complex):
         if isinstance(argument, kind):
             return number(argument)

@@ -6,7 +6,8 @@ from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport geometry_of
 from cygrad._core.graph.rule_nodes cimport record, record_view, needs_node
 from cygrad._core.graph.rules cimport RuleOp, rule_op
-from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, is_dense, new_tensor, offset_of, view_of
+from cygrad._core.graph.tensor cimport VIEW, TensorImpl, byte_offset, empty, empty_strided, is_dense, new_tensor, offset_of, view_of
+from cygrad._core.memory.looks cimport note_question
 from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
                                         sizes_tuple, span)
 from cygrad._core.memory.storage cimport DType
@@ -114,6 +115,8 @@ def as_strided(TensorImpl input not None, size, stride, storage_offset=None):
     cdef TensorImpl result
     if storage_offset is None:
         offset = offset_of(input)
+    elif input.flags & VIEW:
+        note_question("its place in memory was asked for")
     if steps != ndim:
         raise RuntimeError(f"mismatch in length of strides and shape: {list(sizes_tuple(ndim, sizes))} and "
                            f"{list(sizes_tuple(steps, strides))}")

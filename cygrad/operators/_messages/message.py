@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple
 
-from cygrad._core.graph.notes import declare_plain
+from cygrad._core.graph.noted_calls import declare_plain
 from cygrad.operators._messages.library import Reduction
 
 # Each operation and its transpose, in both directions.

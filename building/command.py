@@ -32,7 +32,7 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "noted_calls", "buffers", "
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
                                  "copies", "lookups", "storage", "splitting", "saved", "points", "checks", "modes", "grid_sums",
-                                 "constants", "sparse_rows"), SHORT)}
+                                 "constants", "sparse_rows", "shapes", "products"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

@@ -36,7 +36,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, np.number, np.bool_, TensorImpl))
 
 
-INTEGER = Kind(lambda value: hasattr(type(value), "__index__"), "int")
+INTEGER = Kind(lambda value: hasattr(type(value), "__index__") and not isinstance(value, bool), "int")
 KINDS = {
     "int": INTEGER,
     "SupportsIndex": INTEGER,

@@ -478,7 +478,9 @@ class Tensor(TensorBase):
 
     def new_tensor(self, data: Any, **keywords: Any) -> Tensor:
         """Return new data in the dtype of this tensor."""
-        return creation.tensor(data, **{"dtype": self.dtype, **keywords})
+        if keywords.get("dtype") is None:
+            keywords["dtype"] = self.dtype
+        return creation.tensor(data, **keywords)
 
     def new_arange(self, end: int) -> Tensor:
         """Return the int64 numbers below `end`."""

@@ -70,6 +70,17 @@ def dtype_of_result(dtype: Any, out: Any, default: DType) -> DType:
     return out_tensor(out).dtype
 
 
+def check_room(*sizes: int) -> None:
+    """Raise OutOfMemoryError where there is no memory for so many numbers: NumPy has errors of its own, and wraps around at 2**63."""
+    empty_tensor([min(size, 2**63 - 1) for size in sizes], int64)
+
+
+def repeated(array: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the elements of a vector, each as often as a count says."""
+    check_room(int(counts.sum(dtype=np.float64)))       # a sum of integers may wrap around
+    return np.repeat(array, counts)
+
+
 def placed(result: Any, out: Any, requires_grad: bool) -> Any:
     """Return a new tensor as the leaf that was asked for, or `out` with its elements."""
     return finished(result, requires_grad) if out is None else checked_out(out, result)
@@ -457,20 +468,24 @@ def eye(n: int, m: int | None = None, *, dtype: DTypeLike | None = None, device:
     return placed(result, out, requires_grad)
 
 
-def _triangle_indices(name: str, holds: Callable[..., Any], row: int, col: int, offset: int, dtype: DTypeLike | None,
+def _triangle_indices(name: str, below: bool, row: int, col: int, offset: int, dtype: DTypeLike | None,
                       device: str | Device | None, requires_grad: bool) -> Tensor:
-    for word, size in (("row", row), ("col", col), ("offset", offset)):
-        if not hasattr(size, "__index__") or isinstance(size, bool):
-            raise TypeError(f"{name}(): argument '{word}' must be int, not {type(size).__name__}")
-        if size < 0 and word != "offset":
+    row, col, offset = index_argument(row, "row"), index_argument(col, "col"), index_argument(offset, "offset")
+    for word, size in (("row", row), ("col", col)):
+        if size < 0:
             raise RuntimeError(f"{word} must be non-negative, got {size}")
     resolve_device(device)
     result_dtype = int64 if dtype is None else resolve_dtype(dtype)
     if result_dtype.name not in ("int64", "int32"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{result_dtype.name}': indices are int64 or int32")
     offset = min(max(offset, -row), col)       # offsets beyond the matrix make no difference
-    places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
-    return finished(constant_tensor(np.array(places), result_dtype), requires_grad)
+    check_room(row)
+    start = min(offset + below, col)
+    bounds = np.clip(np.arange(row), max(-start, 0), min(col - start, row)) + start      # of each row, up to or from a column on
+    first, counts = (0, bounds) if below else (bounds, col - bounds)
+    rows = repeated(np.arange(row), counts)
+    columns = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts - first, counts)
+    return finished(constant_tensor(np.array([rows, columns]), result_dtype), requires_grad)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: str | Device | None = None,
@@ -484,7 +499,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _triangle_indices("tril_indices", np.greater_equal, row, col, offset, dtype, device, requires_grad)
+    return _triangle_indices("tril_indices", True, row, col, offset, dtype, device, requires_grad)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: str | Device | None = None,
@@ -498,4 +513,4 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return _triangle_indices("triu_indices", np.less_equal, row, col, offset, dtype, device, requires_grad)
+    return _triangle_indices("triu_indices", False, row, col, offset, dtype, device, requires_grad)

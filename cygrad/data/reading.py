@@ -39,15 +39,17 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
         if array.dtype.kind == "f" and results == {int} and dtype is not None and not dtype.is_signed:
             array = np.array(snapshot, np.uint64)       # of some integers beyond int64 NumPy makes floats
         if array.dtype == object and dtype is not None and not _holds_sequences(array):
+            if any(item is None for item in array.flat):
+                raise TypeError     # NumPy would make NaN of it
             array = array.astype(dtype.loops.name)      # by __float__ and __index__ of the elements
     except OverflowError as error:
         raise OverflowError(f"value cannot be converted to {'a float' if dtype is None else dtype.name} without overflow: the data has an "
                             "integer beyond its range") from error
     except (ValueError, TypeError):
-        _explain(snapshot)
+        _explain(snapshot, dtype)
         raise
     if not _has_numbers(array):
-        _explain(snapshot)
+        _explain(snapshot, dtype)
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     dtype = _inferred(array, results) if dtype is None else dtype
     check_range(array, dtype)
@@ -167,7 +169,7 @@ def _holds_sequences(array: np.ndarray) -> bool:
     return any(_is_sequence(item) for item in array.flat)
 
 
-def _explain(snapshot: Any) -> NoReturn | None:
+def _explain(snapshot: Any, dtype: DType | None) -> NoReturn | None:
     """Raise the error of nested sequences that are no array of numbers; return if there is none."""
     sizes = []
     first = snapshot
@@ -189,6 +191,9 @@ def _explain(snapshot: Any) -> NoReturn | None:
             raise ValueError(f"too many dimensions {type(item).__name__!r}")
         elif isinstance(item, int) and not -2**63 <= item < 2**63:
             raise RuntimeError(f"Overflow when unpacking long: {item} does not fit int64")
+        elif dtype is not None and not isinstance(item, _NUMBERS) and (item is None or not hasattr(type(item), "__float__")):
+            raise TypeError(f"must be real number, not {type(item).__name__}" if dtype.is_differentiable else
+                            f"'{type(item).__name__}' object cannot be interpreted as an integer")
         elif not isinstance(item, _NUMBERS):
             raise RuntimeError(f"Could not infer dtype of {type(item).__name__}")
 

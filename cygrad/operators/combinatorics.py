@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cygrad._core.memory.storage import OutOfMemoryError
 from cygrad.data import creation
 from cygrad.operators._language.arguments import given_tensors
 from cygrad.operators._language.declaration import operator
@@ -21,6 +20,16 @@ if TYPE_CHECKING:
 def _check_vector(x: Tensor) -> None:
     if x.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+
+
+def _count(count: int, size: int) -> int:
+    """Return the number of ways to choose some of so many elements, or 2**63, where there are more."""
+    result = int(size <= count)
+    for k in range(min(size, count - size)):
+        result = result * (count - k) // (k + 1)
+        if result >= 2**63:
+            return 2**63
+    return result
 
 
 @operator(method=False)
@@ -41,10 +50,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {size}")
     if not size:
         return input.new_empty(0)
-    try:
-        places = np.fromiter(itertools.chain.from_iterable(choose(range(len(input)), size)), np.int64)
-    except MemoryError as error:
-        raise OutOfMemoryError(f"combinations of {size} elements do not fit into memory") from error
+    count = _count(len(input) + (size - 1 if with_replacement and len(input) else 0), size)
+    creation.check_room(size, count)
+    places = np.fromiter(itertools.chain.from_iterable(choose(range(len(input)), size) if count else ()), np.int64)
     return input.index_select(0, creation.constant_tensor(places)).reshape(-1, size)
 
 

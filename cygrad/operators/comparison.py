@@ -25,7 +25,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     if input.dtype != other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
+        if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     return rows["isclose"](input, other, rtol, atol, equal_nan)
 

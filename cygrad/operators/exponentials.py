@@ -93,7 +93,7 @@ def _normalized(operator: Any, formula: Tiled, input: Tensor, dim: int, dtype: D
     name = operator.name
     if not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
-    x = input if dtype is None else input.to(dtype)
+    x = input if dtype is None else input._convert(dtype)
     checked_operand(operator, x)
     d = normalized_dim(dim, x.ndim)
     result = formula.values(x, d) if x.numel() else x.detach().clone()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.operands.arrays import to_array
 from cygrad.data import creation
 from cygrad.operators import joining
-from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
+from cygrad.operators._language.arguments import all_examples, delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import aligned_matrices, matrices
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
 from cygrad.operators._language.matrices import check_info, checked_matrix
@@ -430,9 +432,15 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     kind = DTYPES[NUMBER[pivots.dtype.name]]
     if not kind.is_integer:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {kind.title}")
-    if not pivots.ndim or pivots.shape[-1] != a.shape[-1]:
+    if pivots.shape != a.shape[:-1]:
         raise RuntimeError("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
                            f"{list(pivots.shape)} instead")
+    rows = np.abs(to_array(all_examples(pivots)))
+    if rows.size and rows.min() < 1:
+        raise RuntimeError("Pivots given to ldl_solve must all satisfy |pivot| >= 1. Did you properly pass the result of ldl_factor?")
+    if rows.size and rows.max() > a.shape[-1]:
+        raise RuntimeError("Pivots given to ldl_solve must all satisfy |pivot| <= LD.size(-2). Did you properly pass the result of "
+                           "ldl_factor?")
     pivots = pivots.int()
     result = _ldl_solve[bool(hermitian)](a, pivots, b)
     return delivered(recorded(linalg_ldl_solve, (b, a), result, pivots=pivots.clone(), hermitian=bool(hermitian)), out)

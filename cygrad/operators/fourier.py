@@ -20,7 +20,7 @@ from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.data.creation import dtype_of_result, placed
+from cygrad.data.creation import check_room, dtype_of_result, placed
 from cygrad.device import resolve_device
 from cygrad.operators._language.arguments import delivered, integers
 from cygrad.operators._language.batches import shifted
@@ -185,7 +185,7 @@ def _dim_of(x: Tensor, dim: int) -> int:
 
 
 def _along(x: Tensor, n: int | None, dim: int) -> _Extent:
-    return (_dim_of(x, dim),), (n,)
+    return (_dim_of(x, dim),), (None if n is None else index_argument(n, "n"),)
 
 
 def _across(operator: Any, x: Tensor, s: Ints | None, dim: Dims, least: int = 1) -> _Extent:
@@ -501,6 +501,7 @@ def _frequencies(operator: Any, whole: bool, n: int, d: float, out: Tensor | Non
         raise RuntimeError(f"{operator.name[4:]} requires a floating point or complex dtype")
     resolve_device(device)
     check_layout(operator.name, layout)
+    check_room(n)
     numbers = np.arange(n if whole else n // 2 + 1)
     if whole:
         numbers[(n + 1) // 2:] -= n

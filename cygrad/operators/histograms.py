@@ -10,6 +10,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.operands.arrays import computed, to_array
+from cygrad.data.creation import check_room
 from cygrad.operators._language.arguments import checked_operand, delivered, delivered_together, integers, shown_as
 from cygrad.operators._language.batches import dynamic_shape
 from cygrad.operators._language.declaration import operator
@@ -39,12 +40,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
     if input.ndim != 1 or (input.numel() and input.min().item() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    size = max(minlength, int(input.max().item()) + 1 if input.numel() else 0)
+    check_room(size)
     if weights is None:
         return computed(np.bincount(to_array(input), minlength=minlength))
     if weights.ndim != 1 or len(weights) != len(input):
         raise RuntimeError(f"weights should be 1-d and have the same length as input, {len(input)}, not the shape {list(weights.shape)}")
     weights = weights if weights.dtype.name == "float32" else weights.double()
-    size = max(minlength, int(input.max().item()) + 1 if input.numel() else 0)
     return weights.new_zeros(size).index_add(0, input.long(), weights)
 
 
@@ -104,6 +106,7 @@ def histc(input: Tensor, bins: int = 100, min: Real = 0, max: Real = 0, *, out: 
     count = index(bins)
     if count < 1:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {count} for dimension 0")
+    check_room(count)
     if min > max:
         raise RuntimeError(f"torch.histc: max must be larger than min, got {min} and {max}")
     low, high = _widened("torch.histc", *(_extremes(values, min, max) if min == max else (min, max)), 1)
@@ -157,6 +160,7 @@ def _histogram(function: Any, input: Tensor, points: np.ndarray, bins: Sequence[
                            f"its innermost dimension, but got input with shape {list(points.shape)} and weight with shape "
                            f"{list(weight.shape)}")
     columns = [points[:, d] for d in np.arange(len(bins))]
+    check_room(math.prod(len(border) - 1 if isinstance(border, TensorImpl) else border + 1 for border in bins))
     edges = _edges(columns, bins, range, points.dtype)
     hist = _counts(columns, edges, None if weight is None else to_array(weight).reshape(-1), points.dtype)
     if density:
@@ -172,7 +176,7 @@ NO_INTEGERS = dict.fromkeys("biuc", NO_LOOP)
 
 
 @operator(tangent=constant, batch=dynamic_shape, refuses=NO_INTEGERS, loop="histogramdd")
-def histogram(input: Tensor, bins: int | Tensor, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
+def histogram(input: Tensor, bins: int | Tensor = 100, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
               density: bool = False, out: Pair | None = None) -> Histogram:
     """Counts of elements in intervals, with the edges: (hist, bin_edges). `bins` is their number, or a vector of edges that increase.
 

@@ -13,6 +13,7 @@ from cygrad._core.entry import operators
 from cygrad._core.graph.rules import declare_rule
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import normalized_dim
+from cygrad.data import creation
 from cygrad.operators._language.batches import behind, is_tensor, named_arguments
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import first_linear, linear
@@ -45,7 +46,7 @@ def _lookup(level: Any, x: Tensor, ndim_of_example: int, key: Any) -> tuple[Any,
     items_of_key = key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) and is_several_indices(key) else (key,)
     if all(isinstance(item, builtins.slice) for item in items_of_key):
         return (builtins.slice(None), *items_of_key), None
-    items = [x.new_tensor(item, dtype=None) if isinstance(item, (tuple, list, range)) and item else item for item in items_of_key]
+    items = [creation.tensor(item) if isinstance(item, (tuple, list, range)) and item else item for item in items_of_key]
     arrays = [item for item in items if _is_array(item)]
     example = next(filter(level.holds, items), None)
     if example is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cygrad._core.memory.sizes import index_argument
+from cygrad.data.creation import check_room
 from cygrad.operators._language.arguments import SEQUENCE
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -194,6 +195,7 @@ def _planned(shape: tuple[int, ...], sizes: tuple[int, ...] | None, factors: tup
     known: Sequence[float | None] = [None] * (len(shape) - 2) if recompute or factors is None else factors
     sizes = _scaled(shape, sizes, factors, recompute)
     _check_sizes(shape, sizes)
+    check_room(*sizes)
     bands, exact = [], mode == "nearest-exact"
     for extent in zip(shape[2:], sizes, known, strict=True):
         if mode.startswith("nearest"):

@@ -126,7 +126,7 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tens
     check_dims(linalg_matrix_power, A, square=True)
     exponent = index(n)
     if exponent == 0:
-        return delivered(A.new_ones(A.shape[-1]).diag().expand(A.shape).clone(), out)
+        return delivered(A.clone(memory_format=contiguous_format).copy_(A.new_ones(A.shape[-1]).diag()), out)      # its gradient is 0
     result = _power(linalg_inv(A) if exponent < 0 else A, abs(exponent))
     return delivered(result.clone(memory_format=contiguous_format) if result is A else result, out)
 

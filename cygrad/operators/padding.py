@@ -9,6 +9,7 @@ import numpy as np
 
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.filling import padded
+from cygrad.data.creation import check_room
 from cygrad.operators._language.arguments import SEQUENCE, delivered, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded
@@ -91,6 +92,7 @@ def _circular(size: int, before: int, behind: int) -> np.ndarray:
 @lru_cache(64)
 def _selected(mode: str, size: int, before: int, behind: int) -> Band:
     """Return the band that takes a dim's elements at the places of a mode; its transpose adds gradients up."""
+    check_room(max(size + before + behind, 0))
     return Band(PLACES[mode](size, before, behind)[:, None], None, size)
 
 

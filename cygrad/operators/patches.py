@@ -101,8 +101,8 @@ def _checked_steps(kernel_size: Ints, dilation: Ints, padding: Ints, stride: Int
 
 
 def _count(sizes: tuple[int, ...], kernel: tuple[int, ...], steps: Steps) -> tuple[int, ...]:
-    """Return the number of windows along each dim, none or less where a kernel is larger than the padded dim."""
-    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(
+    """Return the number of windows along each dim, none or less where a kernel is larger than the padded dim; at most 2**63 - 1."""
+    return tuple([min((n + 2 * p - d * (k - 1) - 1) // s + 1, 2**63 - 1) for n, k, s, p, d in zip(
         sizes, kernel, steps.stride, steps.before, steps.dilation, strict=True)])
 
 

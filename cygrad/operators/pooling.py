@@ -13,6 +13,7 @@ import numpy as np
 
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.operands.arrays import computed
+from cygrad.data.creation import check_room
 from cygrad.operators._language.arguments import SEQUENCE, checked_operand, delivered, hashable, integers
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -114,8 +115,6 @@ def window_counts(operator: Any, shape: tuple[int, ...], kernel: tuple[int, ...]
 
 def adaptive_sizes(operator: Any, output_size: int | None | Sequence[int | None], dims: int) -> tuple[int | None, ...]:
     """Return the sizes of an adaptive result; None is the input's."""
-    if type(output_size) is int:
-        return (output_size,) * dims
     sizes = tuple(output_size) if isinstance(output_size, SEQUENCE) else (output_size,) * dims
     if len(sizes) != dims:
         raise RuntimeError(f"{_name(operator)}() argument 'output_size' should contain one int (got {len(sizes)})" if dims == 1 else
@@ -127,6 +126,7 @@ def adaptive_sizes(operator: Any, output_size: int | None | Sequence[int | None]
 @lru_cache(64)
 def regular_windows(size: int, count: int, k: int, s: int, p: int, d: int) -> Band:
     first, last = max(0, -(((count - 1) * s - p) // d)), min(k - 1, (size - 1 + p) // d)       # of a window, that are in the input
+    check_room(count, max(last + 1 - first, 0))
     places = np.arange(count)[:, None] * s - p + np.arange(first, last + 1) * d
     return Band(np.where((places >= 0) & (places < size), places, -1), None, size)
 
@@ -134,6 +134,7 @@ def regular_windows(size: int, count: int, k: int, s: int, p: int, d: int) -> Ba
 @lru_cache(64)
 def adaptive_windows(size: int, count: int) -> Band:
     """Return `count` windows that cover a dim: from i size / count, rounded down, to (i + 1) size / count, rounded up."""
+    check_room(count, -(-size // max(count, 1)))
     first, end = np.arange(count) * size // max(count, 1), -(-np.arange(1, count + 1) * size // max(count, 1))
     places = first[:, None] + np.arange(int((end - first).max(initial=0)))
     return Band(np.where(places < end[:, None], places, -1), None, size)
@@ -165,7 +166,7 @@ def _over(bands: Sequence[Band], divisors: Sequence[np.ndarray]) -> Means:
     if all((numbers == numbers[0]).all() for numbers in divisors if len(numbers)):
         divisor = prod(int(numbers[0]) for numbers in divisors if len(numbers))
     else:
-        divisor = prod(numbers.reshape([-1] + [1] * k) for k, numbers in enumerate(reversed(divisors)))
+        divisor = prod(numbers.reshape([-1] + [1] * k).astype(float) for k, numbers in enumerate(reversed(divisors)))
     return Means(tuple(enumerate(bands, -len(bands))), divisor)
 
 
@@ -178,7 +179,7 @@ def _average_plan(operator: Any, dims: int, shape: tuple[int, ...], kernel_size:
     extents = list(zip(shape[len(shape) - dims:], counts, kernel, step, pad, apart, strict=True))
     bands = [regular_windows(*extent) for extent in extents]
     if count_include_pad:       # padding counts, but no elements behind it
-        return _over(bands, [np.minimum(k, size + 2 * p - np.arange(count) * s) for size, count, k, s, p, _ in extents])
+        return _over(bands, [k + np.minimum(0, size + 2 * p - k - np.arange(count) * s) for size, count, k, s, p, _ in extents])
     return _over(bands, [(band.places >= 0).sum(1) for band in bands])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
@@ -22,6 +24,8 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _number(function: Any, q: Real) -> float:
     """Return a fraction that is no tensor."""
+    if isinstance(q, np.generic):
+        q = q.item()
     if not isinstance(q, (int, float)):
         raise TypeError(f"{function.name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
     if not 0 <= q <= 1:
@@ -87,10 +91,10 @@ def _quantile(function: Any, input: Tensor, q: Tensor | Real, dim: int | None, k
               skips_nan: bool) -> Tensor:
     fraction = q if isinstance(q, TensorImpl) else _number(function, q)
     _check(input, interpolation)
-    if dim is None or not input.ndim:
+    d = None if dim is None else normalized_dim(dim, input.ndim)
+    if d is None or not input.ndim:
         rows, sizes = input.reshape(-1), (1,) * input.ndim
     else:
-        d = normalized_dim(dim, input.ndim)
         rows, sizes = input.movedim(d, -1), (*input.shape[:d], 1, *input.shape[d + 1:])
     if isinstance(fraction, float) and not skips_nan:
         result = _of_fraction(rows, fraction, interpolation)

@@ -13,6 +13,7 @@ import numpy as np
 
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.memory.storage import dtype_by_name
+from cygrad.data.creation import check_room
 from cygrad.data.sampling import drawn_for
 from cygrad.generator import stream_of
 from cygrad.operators._language.arguments import checked_operand, delivered
@@ -94,6 +95,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     def draw(numbers: np.ndarray) -> np.ndarray:
         weights = _weights(numbers)
         if replacement or count == 1:
+            check_room(*weights.shape[:-1], count)
             return _with_replacement(stream, weights, count)
         available = int(np.count_nonzero(weights, axis=-1).min(initial=count))
         if available < count:

@@ -13,6 +13,7 @@ from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data import creation
+from cygrad.data.creation import check_room, repeated
 from cygrad.operators._language.arguments import checked_tensor, distinct_dims, integers, spread
 from cygrad.operators._language.batches import shifted, sizes_of
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
@@ -99,7 +100,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
         input, repeats = repeats, None
     checked_tensor(repeat_interleave, input)
     if repeats is None:
-        return computed(np.repeat(np.arange(input.numel(), dtype="int32" if input.dtype.name == "int32" else "int64"), _counts(input)))
+        return computed(repeated(np.arange(input.numel(), dtype="int32" if input.dtype.name == "int32" else "int64"), _counts(input)))
     if dim is None:
         input, dim = input.reshape(-1), 0
     d = normalized_dim(dim, input.ndim)
@@ -112,8 +113,9 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     elif repeats < 0:
         raise RuntimeError(f"Repeats must be non-negative, got {repeats}")
     else:
+        check_room(size, index_argument(repeats, "repeats"))
         counts = np.full(size, repeats)
-    index = np.repeat(np.arange(size), counts)
+    index = repeated(np.arange(size), counts)
     if output_size is not None and output_size != len(index):
         raise RuntimeError(f"allocated size does not match required size: output_size is {output_size}, the repeats sum to {len(index)}")
     return input.index_select(d, computed(index) if isinstance(repeats, TensorImpl) else creation.constant_tensor(index))

@@ -76,7 +76,7 @@ def _of_row(row: Reduction) -> Any:
 
     reduction.__name__ = reduction.__qualname__ = row.name
     reduction.__doc__ = cleandoc(reduction.__doc__ or "").format(row=row)
-    declaration = Declaration(row.gradient and rule_op(row.name), _tangent(row), shifted("dim"))
+    declaration = Declaration(row.gradient and rule_op(row.name), _tangent(row), shifted("dim", none=row.result == "truth"))
     return make_operator(row.name, compiled.make_reduction(compiled.ops[row.name]), declaration, reduction)
 
 

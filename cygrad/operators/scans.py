@@ -37,7 +37,7 @@ def _scanned(operator: Any, scan: Callable[[Tensor], Tensor], input: Tensor, dty
     """Compute a scan in `dtype`, by default `out`'s."""
     if dtype is None and out is not None:
         dtype = checked_tensor(operator, out, "out", 3).dtype
-    return delivered(scan(input) if dtype is None else scan(input.to(dtype)).to(dtype), out)
+    return delivered(scan(input) if dtype is None else scan(input._convert(dtype))._convert(dtype), out)
 
 
 # ----- Sums -----

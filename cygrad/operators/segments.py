@@ -9,6 +9,7 @@ import numpy as np
 
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
+from cygrad.data.creation import repeated
 from cygrad.operators._language.arguments import checked_operand
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.scattering import scatter_reduce
@@ -44,13 +45,15 @@ def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, d: in
     if offsets is not None and not array.shape[-1]:
         raise RuntimeError(f"{segment_reduce.__name__}(): Expected offsets to have at least one element along axis")
     sizes = array if offsets is None else np.diff(array)
-    if (sizes < 0).any() or offsets is not None and (array[..., 0] != 0).any():
+    decreases = offsets is not None and (array[..., 1:] < array[..., :-1]).any()        # a difference may wrap around, and a sum
+    if decreases or (sizes < 0).any() or offsets is not None and (array[..., 0] != 0).any():
         raise RuntimeError("lengths contains negative value!" if offsets is None else
                            f"{segment_reduce.__name__}(): Expected offsets to begin with 0 and not to decrease")
     total = sizes.sum(-1)
-    if (total > data.shape[d]).any() or lengths is not None and not unsafe and (total != data.shape[d]).any():
+    if (np.maximum(sizes.max(-1, initial=0), total) > data.shape[d]).any() or lengths is not None and not unsafe and (
+            total != data.shape[d]).any():
         raise RuntimeError(f"{segment_reduce.__name__}(): Expected all rows of {word} along axis to sum to data.size({word}.dim()-1) "
-                           f"when !unsafe: {np.unique(total).tolist()} and {data.shape[d]}")
+                           f"when !unsafe: {np.unique(sizes.astype(object).sum(-1)).tolist()} and {data.shape[d]}")
     return sizes
 
 
@@ -80,7 +83,7 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     # Elements behind the last segment go to one more, which is cut off.
     behind = data.shape[d] - sizes.sum(-1, keepdims=True)
     repeats = np.concatenate((sizes, behind), -1).reshape(-1)
-    place = np.repeat(np.tile(np.arange(count + 1), rows), repeats).reshape(*data.shape[:d], data.shape[d], *(1,) * (data.ndim - d - 1))
+    place = repeated(np.tile(np.arange(count + 1), rows), repeats).reshape(*data.shape[:d], data.shape[d], *(1,) * (data.ndim - d - 1))
     index = computed(place).expand(data.shape)
     shape = (*data.shape[:d], count + 1, *data.shape[d + 1:])
     begin = empty if initial is None else float(initial)

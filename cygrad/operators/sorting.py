@@ -22,6 +22,7 @@ from cygrad.operators._language.arguments import (
     checked_tensor,
     delivered,
     delivered_together,
+    exact_integer,
     pair_type,
 )
 from cygrad.operators._language.batches import dynamic_shape, is_tensor, shifted
@@ -164,7 +165,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> cygrad.topk(cygrad.tensor([3., 1., 2.]), 2).values
     tensor([3., 2.])
     """
-    d = normalized_dim(dim, checked_operand(topk, input).ndim)
+    d, k = normalized_dim(dim, checked_operand(topk, input).ndim), exact_integer(k)
     size = input.shape[d] if input.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError(f"selected index k out of range: k is {k}, dimension {d} has size {size}")
@@ -182,8 +183,10 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     >>> cygrad.kthvalue(cygrad.tensor([3., 1., 2.]), 2).values
     tensor(2.)
     """
-    d = normalized_dim(dim, checked_operand(kthvalue, input).ndim)
+    d, k = normalized_dim(dim, checked_operand(kthvalue, input).ndim), exact_integer(k)
     array = np.atleast_1d(to_array(input))
+    if not array.shape[d]:
+        raise IndexError(f"{kthvalue.__name__}(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= array.shape[d]:
         raise RuntimeError(f"{kthvalue.__name__}(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
     return _chosen(kthvalue, _kth, input, d, computed(_at_rank(array, d, k - 1)), not keepdim, out)
@@ -290,7 +293,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
 
 # ----- Places in sorted tensors -----
 def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, side: str | None, sorter: Tensor | None) -> None:
-    if not isinstance(input, (TensorImpl, int, float)):
+    if not isinstance(input, (TensorImpl, int, float, np.number, np.bool_)):
         raise TypeError(f"{searchsorted.__name__}() received an invalid combination of arguments - got "
                         f"({type(sequence).__name__}, {type(input).__name__}), but expected a tensor, and a tensor or a number")
     if side not in (None, "left", "right"):

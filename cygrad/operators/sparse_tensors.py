@@ -74,7 +74,7 @@ def to_dense(input: Tensor, dtype: DTypeLike | None = None, *, masked_grad: bool
     >>> cygrad.sparse_coo_tensor([[0, 1]], [3., 4.], (3,)).to_dense()
     tensor([3., 4., 0.])
     """
-    return input if dtype is None else input.to(dtype)
+    return input if dtype is None else input._convert(dtype)
 
 
 @operator(function=False)

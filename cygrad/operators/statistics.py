@@ -229,7 +229,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
     >>> cygrad.nanmean(cygrad.tensor([1., cygrad.nan, 3.]))
     tensor(2.)
     """
-    x = checked_operand(nanmean, input if dtype is None else input.to(dtype))
+    x = checked_operand(nanmean, input if dtype is None else input._convert(dtype))
     return delivered(_mean_beside_nan(x, dim, keepdim), out)
 
 

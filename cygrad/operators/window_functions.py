@@ -14,7 +14,7 @@ import numpy as np
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import index_argument
 from cygrad._core.memory.storage import dtype_by_name, get_default_dtype, resolve_dtype
-from cygrad.data.creation import constant_tensor, finished
+from cygrad.data.creation import check_room, constant_tensor, finished
 from cygrad.device import resolve_device
 from cygrad.operators import public_name
 from cygrad.operators._language.declaration import operator
@@ -74,6 +74,7 @@ def _points(operator: Any, M: int, dtype: DTypeLike | None, layout: Layout | Non
     name, count, requested = public_name(operator.name).rpartition(".")[2], index_argument(M, "M"), _requested_dtype(dtype)
     if count < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={count}")
+    check_room(count)
     check_layout(name, layout, ValueError(f"{name} is implemented for strided tensors only, got: {layout}"))
     if requested not in SINGLE_AND_DOUBLE:
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {requested}")
@@ -85,6 +86,7 @@ def _older(operator: Any, window_length: int, dtype: DTypeLike | None, layout: L
     name, count, requested = operator.name, index_argument(window_length, "window_length"), _requested_dtype(dtype)
     if count < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={count}")
+    check_room(count)
     check_layout(name, layout, RuntimeError(f"{name} is not implemented for sparse types, got: {layout}"))
     if not requested.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {requested}")

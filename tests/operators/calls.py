@@ -17,7 +17,8 @@ from cygrad._core.memory.sizes import extent_of_strides
 # Exceptions that a function may raise, with a message.
 ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError, AssertionError)
 # Messages of Python's and NumPy's own errors, which name neither the argument nor its place.
-WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit", "cannot convert float infinity", "Result too large")
+WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit", "cannot convert float infinity", "Result too large",
+            "array is too big", "Maximum allowed size", "Unable to allocate")
 
 
 def callables(owner):

@@ -417,6 +417,11 @@ def test_closeness():
     )
     assert cg.isclose(a, b).tolist() == [True, False, True, False, True]
     assert a.isclose(b, equal_nan=True).tolist() == [True, True, True, False, True]
+    for name in ("rtol", "atol"):
+        for function in (cg.isclose, cg.allclose):
+            for tolerance in (-1, math.nan):
+                with pytest.raises(RuntimeError, match=f"{name} must be greater than or equal to zero, but got {tolerance}"):
+                    function(a, b, **{name: tolerance})
     assert cg.isclose(cg.tensor([100]), cg.tensor([101]), rtol=0.1).tolist() == [True]
     for name in ("rtol", "atol"):
         with pytest.raises(RuntimeError, match=f"^{name} must be greater than or equal to zero, but got -0.5"):

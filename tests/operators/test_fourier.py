@@ -85,7 +85,15 @@ def test_frequencies():
 
 
 X = cg.ones(3, 4)
+@pytest.mark.parametrize("six", [np.int64(6), cg.tensor(6), cg.tensor([6])], ids=repr)
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_sizes_are_integers_of_any_type(name, six):
+    function, x = getattr(cg.fft, name), cg.tensor([1.0, 2.0, 3.0, 4.0])
+    assert cg.equal(function(x, six), function(x, 6))
+
+
 REFUSED = [
+    (lambda: cg.fft.irfft(X, True), TypeError, "argument 'n' .*must be int, not bool"),
     (lambda: cg.fft.fft(X, n=0), RuntimeError, r"Invalid number of data points \(0\) specified"),
     (lambda: cg.fft.fftn(X, s=(0, 2)), RuntimeError, r"Invalid number of data points \(0\) specified"),
     (lambda: cg.fft.irfft(X, n=-1), RuntimeError, r"Invalid number of data points \(-1\) specified"),

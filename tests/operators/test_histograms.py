@@ -21,6 +21,11 @@ def test_bincount_of_no_elements():
     assert cg.tensor([1], dtype=cg.uint8).bincount(cg.tensor([0.5])).dtype == cg.float32
 
 
+def test_a_hundred_bins_by_default():
+    x = cg.tensor([3.0, 1.0, 2.0])
+    assert cg.equal(x.histogram().hist, x.histogram(100).hist) and cg.histogram(x, range=(0.0, 4.0)).bin_edges.shape == (101,)
+
+
 REFUSED = [
     (lambda: X.histc(0), RuntimeError, "bins must be > 0, but got 0"),
     (lambda: X.histc(3, 2, 1), RuntimeError, "max must be larger than min, got 2 and 1"),

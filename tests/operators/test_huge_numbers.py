@@ -29,6 +29,7 @@ def attempted(function, *arguments, **keywords):
         return function(*arguments, **keywords)
     except ERRORS as error:
         assert len(str(error)) > 10, repr(error)
+        assert not isinstance(error, MemoryError) or isinstance(error, cg.OutOfMemoryError), repr(error)
         assert not any(text in str(error) for text in WORDLESS), error
         return None
 
@@ -169,6 +170,102 @@ def test_sizes_and_their_products(call):
 def test_the_words(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# ----- Results that no memory holds -----
+def images(*sizes):
+    return cg.ones(1, 1, *sizes)
+
+
+TOO_MANY = {
+    "repeat_interleave": lambda n: cg.repeat_interleave(cg.ones(4), n),
+    "repeat_interleave by a tensor": lambda n: cg.repeat_interleave(cg.ones(4), cg.tensor([n] * 4)),
+    "repeat_interleave of places": lambda n: cg.repeat_interleave(cg.tensor([n] * 4)),
+    "repeat_interleave of a few more": lambda n: cg.repeat_interleave(cg.tensor([n] * 4 + [3])),
+    "repeat_interleave of all": lambda n: cg.repeat_interleave(cg.ones(4), cg.tensor(n), output_size=0),
+    "combinations": lambda n: cg.combinations(cg.arange(3), n, True),
+    "combinations of one": lambda n: cg.combinations(cg.arange(1), n, True),
+    "cartesian_prod": lambda n: cg.cartesian_prod(*[cg.ones(1).expand(n)] * 2),
+    "vander": lambda n: cg.vander(cg.ones(3), n),
+    "linalg.vander": lambda n: cg.linalg.vander(cg.ones(3), N=n),
+    "tril_indices": lambda n: cg.tril_indices(n, n),
+    "triu_indices": lambda n: cg.triu_indices(n, n),
+    "a row": lambda n: cg.tril_indices(1, n, n),
+    "bincount": lambda n: cg.bincount(cg.tensor([n])),
+    "bincount of weights": lambda n: cg.bincount(cg.tensor([n - 1]), cg.ones(1)),
+    "minlength": lambda n: cg.bincount(cg.tensor([0]), minlength=n),
+    "histc": lambda n: cg.histc(cg.ones(3), n),
+    "histogram": lambda n: cg.histogram(cg.ones(3), n),
+    "histogramdd": lambda n: cg.histogramdd(cg.ones(3, 2), n),
+    "hann_window": lambda n: cg.hann_window(n),
+    "kaiser_window": lambda n: cg.kaiser_window(n, periodic=False),
+    "nuttall": lambda n: cg.signal.windows.nuttall(n),
+    "exponential": lambda n: cg.signal.windows.exponential(n),
+    "fftfreq": lambda n: cg.fft.fftfreq(n),
+    "rfftfreq": lambda n: cg.fft.rfftfreq(n),
+    "multinomial": lambda n: cg.multinomial(cg.ones(3), n, True),
+    "affine_grid": lambda n: cg.nn.functional.affine_grid(cg.ones(1, 2, 3), (1, 1, n, n)),
+    "interpolate": lambda n: cg.nn.functional.interpolate(images(4), n),
+    "interpolate by a factor": lambda n: cg.nn.functional.interpolate(images(4), scale_factor=float(n)),
+    "bilinear": lambda n: cg.nn.functional.interpolate(images(4, 4), (n, n), mode="bilinear"),
+    "adaptive_avg_pool1d": lambda n: cg.nn.functional.adaptive_avg_pool1d(images(5), n),
+    "adaptive_avg_pool2d": lambda n: cg.nn.functional.adaptive_avg_pool2d(images(5, 5), n),
+    "adaptive_max_pool2d": lambda n: cg.nn.functional.adaptive_max_pool2d(images(5, 5), n),
+    "unfold": lambda n: cg.nn.functional.unfold(images(5, 5), 3, 1, n, 2),
+    "replicate": lambda n: cg.nn.functional.pad(images(5), (n // 2, n // 2), "replicate"),
+}
+
+
+@pytest.mark.cases("call", TOO_MANY)
+@pytest.mark.cases("number", [2**36, 2**40, 2**61, 2**62, 2**63 - 1], ids=str)
+def test_results_that_no_memory_holds(call, number):
+    with pytest.raises(cg.OutOfMemoryError, match=r"Storage size calculation overflowed|cannot allocate memory"):
+        TOO_MANY[call](number)
+
+
+@pytest.mark.parametrize(("size", "count"), [(100000, 3), (2000, 3), (200, 150), (100000, 50000)])
+def test_combinations_are_counted_before_they_are_made(size, count):
+    with pytest.raises(cg.OutOfMemoryError):
+        cg.combinations(cg.arange(size), count)
+
+
+def test_few_of_huge_matrices_and_numbers():
+    assert cg.tril_indices(10**6, 10**6, 2 - 10**6).tolist() == [[999998, 999999, 999999], [0, 0, 1]]
+    assert cg.triu_indices(3, 10**9, 10**9 - 1).tolist() == [[0], [10**9 - 1]]
+    assert cg.combinations(cg.arange(10), 2**40).shape == (0, 2**40)
+    assert cg.combinations(cg.arange(100000), 100000).shape == (1, 100000)
+
+
+# ----- Sums and products of sizes that are 2**63 or more -----
+@pytest.mark.parametrize("segments", [{"lengths": [2**62, 2**62, 2**62, 2**62 + 4]}, {"offsets": [0, 2**63 - 1, -3]},
+                                      {"offsets": [0, 2**62, -(2**62), 4]}], ids=str)
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_lengths_whose_sum_wraps_around(segments, unsafe):
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths along axis to sum to|Expected offsets to begin with 0 and not"):
+        cg.segment_reduce(cg.ones(4), "sum", **{name: cg.tensor(value) for name, value in segments.items()}, unsafe=unsafe)
+
+
+WINDOWS = {
+    "unfold": lambda n: cg.nn.functional.unfold(images(5, 5), 3, 1, n, n),
+    "unfold dilated": lambda n: cg.nn.functional.unfold(images(5, 5), 3, n // 2, n, n),
+    "columns added up": lambda n: cg.nn.functional.fold(cg.ones(1, 4, 9), 5, 2, 1, n, n),
+    "conv1d": lambda n: cg.conv1d(images(5), images(3), None, n, n),
+    "conv_transpose1d": lambda n: cg.conv_transpose1d(images(3), images(3), None, n, n),
+}
+
+
+@pytest.mark.cases("call", WINDOWS)
+def test_windows_that_reach_far(call):
+    expected = WINDOWS[call](2**40)
+    assert cg.equal(WINDOWS[call](2**60), expected)
+    with pytest.raises(RuntimeError, match=r"windows must lie between place -2\*\*63 and 2\*\*63 - 1"):
+        WINDOWS[call](2**63 - 1)
+
+
+def test_means_over_huge_windows():
+    pooled = cg.nn.functional.avg_pool2d(images(5, 5), (2**32 + 1, 1), 1, (2**31, 0))
+    assert cg.allclose(pooled, cg.tensor(5 / 2**32), rtol=1e-6, atol=0)
+    assert cg.nn.functional.avg_pool1d(images(5), 2**63 - 1, 2**62, 2**62 - 1).max() < 1e-17
 
 
 # ----- Text -----

@@ -214,6 +214,9 @@ def test_0d():
 
 
 NOT_AN_INDEX = r"only integers, slices \(`:`\), ellipsis \(`...`\), None and long or byte Variables are valid indices"
+# Of masks without elements NumPy takes some that do not fit.
+NO_MASKS = [cg.zeros(0, dtype=cg.bool), cg.zeros(2, 0, dtype=cg.bool), cg.zeros(0, 3, dtype=cg.bool), np.zeros((2, 0), bool),
+            (slice(None), cg.zeros(0, dtype=cg.bool)), (0, cg.zeros(3, 0, dtype=cg.bool)), (..., cg.zeros(0, 4, dtype=cg.bool))]
 REFUSED = [
     (lambda a: a[2], IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
     (lambda a: a[-3], IndexError, "index -3 is out of bounds for dimension 0 with size 2"),
@@ -258,6 +261,11 @@ REFUSED = [
         IndexError,
         r"The shape of the mask \[2\] at index 0 does not match the shape of the indexed tensor \[2, 3, 4\] at index 1",
     ),
+    *((lambda a, index=index: a[index], IndexError, r"The shape of the mask \[.*0.*\] at index \d does not match the shape of the indexed "
+       r"tensor \[2, 3, 4\] at index \d") for index in NO_MASKS),
+    *((lambda a, index=index, value=value: a.__setitem__(index, value), IndexError, r"The shape of the mask \[.*0.*\] at index \d does not")
+      for index in NO_MASKS for value in (1, cg.ones(1, dtype=cg.int64), cg.ones(0, 4, dtype=cg.int64))),
+    (lambda a: a[..., cg.ones(3, dtype=cg.bool)], IndexError, r"mask \[3\] at index 0 does not match .* \[2, 3, 4\] at index 2"),
     (lambda a: a[2**70], (IndexError, ValueError), None),
     (lambda a: len(a[0, 0, 0]), TypeError, r"len\(\) of a 0-d tensor"),
     (lambda a: iter(a[0, 0, 0]), TypeError, "iteration over a 0-d tensor"),

@@ -144,3 +144,32 @@ def test_flags_are_true_or_false(operator, place, name):
         if place is not None:
             with pytest.raises(TypeError, match=rf"{words}|\(\) received an invalid combination of arguments"):
                 operator(*[False] * place, junk)
+
+
+def test_a_tensor_is_no_dtype():
+    """Not even where a tensor names a dtype, as `to(other)` does; of each function whose other arguments fit."""
+    wrong, count = [], 0
+    for name, function in functions().items():
+        with contextlib.suppress(ValueError):      # of a function without a signature
+            parameters = inspect.signature(function).parameters.values()
+            if not any(p.name == "dtype" for p in parameters):
+                continue
+            x = cg.arange(6.0).reshape(2, 3)
+            plain = [x if p.name in OPERANDS or name.startswith("cygrad.Tensor.") else 1 for p in parameters
+                     if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "dtype"]
+            try:
+                function(*plain, dtype=cg.float32)
+            except ERRORS:
+                continue
+            count += 1
+            try:
+                function(*plain, dtype=cg.ones(2))
+            except TypeError as error:
+                if "dtype" not in str(error) or "not Tensor" not in str(error) and "dtype=Tensor" not in str(error):
+                    wrong.append(f"{name}: {error}")
+            except Exception as error:
+                wrong.append(f"{name}: {error!r}")
+            else:
+                wrong.append(name)
+    assert wrong == []
+    assert count > 40

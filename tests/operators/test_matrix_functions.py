@@ -1,5 +1,7 @@
 """Functions of matrices: the exponential over all norms, in batches and in bad cases; powers and chains of products; their errors."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,15 @@ def test_powers_of_integers_and_of_inverses():
     assert cg.matrix_power(cg.ones(2, 0, 0), 5).shape == (2, 0, 0)
     x = cg.eye(2)
     assert cg.matrix_power(x, 1) is not x
+
+
+def test_the_power_0_has_the_gradient_0():
+    A = cg.tensor([[1.0, math.nan], [0.0, 2.0]], requires_grad=True)
+    power = cg.linalg.matrix_power(A, 0)
+    assert power.tolist() == [[1, 0], [0, 1]] and power.requires_grad
+    assert cg.autograd.grad(power.sum(), A)[0].tolist() == [[0, 0], [0, 0]]
+    assert cg.vmap(lambda a: cg.linalg.matrix_power(a, 0))(cg.ones(3, 2, 2)).tolist() == [[[1, 0], [0, 1]]] * 3
+    assert cg.func.jvp(lambda a: cg.linalg.matrix_power(a, 0), (cg.ones(2, 2),), (cg.ones(2, 2),))[1].tolist() == [[0, 0], [0, 0]]
 
 
 def test_chains_are_multiplied_in_the_cheapest_order():

@@ -40,7 +40,15 @@ def test_gradient_reaches_the_fractions():
     assert cg.autograd.grad(cg.tensor([1.0, 2.0, 4.0], dtype=cg.float64).quantile(q), q)[0].item() == pytest.approx(2)
 
 
+def test_numbers_of_numpy():
+    x = cg.tensor([3.0, 1.0, 2.0])
+    assert x.quantile(np.float32(0.5)).item() == x.nanquantile(np.float16(0.5)).item() == 2
+    assert x.quantile(np.int64(1)).item() == 3
+
+
 REFUSED = [
+    (lambda: cg.tensor(1.0).quantile(0.5, 1), IndexError, r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 1\)"),
+    (lambda: cg.tensor(1.0).nanquantile(0.5, -2), IndexError, "Dimension out of range"),
     (lambda: X.quantile(1.5), RuntimeError, r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
     (lambda: X.quantile(cg.tensor([0.5, NAN]).double()), RuntimeError, r"quantile\(\) q values must be in the range \[0, 1\]"),
     (lambda: X.quantile(cg.tensor([0.5])), RuntimeError, "q tensor must be same dtype as the input tensor"),

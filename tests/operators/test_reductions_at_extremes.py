@@ -187,3 +187,15 @@ def test_the_first_of_equal_extrema_is_found_anywhere(dtype):
             x[1, place:] = 5
             assert x.max(1).indices.tolist() == [0, place, 0]
             assert x.T.contiguous().max(0).indices.tolist() == [0, place, 0]
+
+
+@pytest.mark.cases("name", ["any", "all"])
+@pytest.mark.cases("none", [(), []], ids=str)
+def test_truth_values_over_no_dims(name, none):
+    """Of each element, as in torch; other reductions take no dims for all."""
+    x = cg.tensor([[0, 2], [1, 0]])
+    for result in (getattr(x, name)(none), getattr(cg, name)(x, dim=none), getattr(x, name)(dim=none, keepdim=True),
+                   getattr(x.mT, name)(none).mT, cg.vmap(lambda row: getattr(row, name)(none))(x)):
+        assert result.dtype == cg.bool and result.tolist() == [[False, True], [True, False]]
+    assert getattr(cg.tensor(2.0), name)(none).tolist() is True and getattr(cg.ones(0, 2), name)(none).shape == (0, 2)
+    assert x.sum(none).item() == 3

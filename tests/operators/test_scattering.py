@@ -288,6 +288,9 @@ def test_gradients_at_repeated_places_and_ties():
 # ----- Refusals -----
 X, PLACES = cg.ones(2, 3), cg.tensor([[0, 1, 0]])
 REFUSED = [
+    (lambda: cg.ones(3).index_add(0, cg.tensor([5]), cg.ones(1)), IndexError, "index out of range in self: index 5 is out of bounds"),
+    (lambda: cg.ones(3).index_add_(0, cg.tensor([-1]), cg.ones(1)), IndexError, "index out of range in self: index -1"),
+    (lambda: cg.ones(2, 2).index_add(1, cg.tensor([5]), cg.ones(2, 1)), RuntimeError, "^index 5 is out of bounds for dimension 1"),
     (lambda: cg.gather(X, 0, cg.tensor([0, 1])), RuntimeError, "Index tensor must have the same number of dimensions as input tensor"),
     (lambda: cg.gather(X, 2, PLACES), IndexError, "Dimension out of range"),
     (lambda: cg.gather(X, 0, cg.tensor([[0, 1, 0, 1]])), RuntimeError, "Size does not match at dimension 1 expected index"),

@@ -82,6 +82,11 @@ def test_special_tensors():
     assert not cg.searchsorted(S.clone().requires_grad_(), S.clone().requires_grad_()).requires_grad
 
 
+@pytest.mark.parametrize("number", [np.int64(2), np.float32(2), np.uint8(2)], ids=repr)
+def test_numbers_of_numpy(number):
+    assert cg.searchsorted(S, number).tolist() == cg.searchsorted(S, 2).tolist() == cg.bucketize(number, S).tolist()
+
+
 REFUSED = [
     (lambda: cg.searchsorted(S, 2.0, side="x"), RuntimeError, "side can only be 'left' or 'right' but got x"),
     (lambda: cg.searchsorted(S, 2.0, side="left", right=True), RuntimeError, "side and right can't be set to opposites"),

@@ -1,5 +1,6 @@
 """Systems, inverses and determinants by factors: in every dtype and layout, with every LAPACK and none, and unsolvable inputs."""
 
+import itertools
 import math
 
 import numpy as np
@@ -201,10 +202,19 @@ def test_invalid_pivots_do_no_harm(pivots):
     for call in (lambda: cg.linalg.lu_solve(a, tensor, a), lambda: cg.lu_unpack(a, tensor)):
         with pytest.raises(RuntimeError, match="[Pp]ivots"):
             call()
-    for hermitian in (False, True):
-        assert cg.linalg.ldl_solve(a, tensor, a, hermitian=hermitian).isnan().all()
-        many = cg.cat([cg.arange(1, 38).int(), tensor + 37 * tensor.sign() if tensor.abs().max() < 5 else tensor])
-        assert cg.linalg.ldl_solve(cg.eye(40), many, cg.eye(40), hermitian=hermitian).isnan().all()
+    many = cg.cat([cg.arange(1, 38).int(), tensor + 37 * tensor.sign() if max(map(abs, pivots)) < 5 else tensor])
+    for hermitian, (matrix, places) in itertools.product((False, True), ((a, tensor), (cg.eye(40), many))):
+        if all(1 <= abs(pivot) <= 3 for pivot in pivots):       # blocks of two rows that are none
+            assert cg.linalg.ldl_solve(matrix, places, matrix, hermitian=hermitian).isnan().all()
+        else:
+            with pytest.raises(RuntimeError, match=r"Pivots given to ldl_solve must all satisfy \|pivot\| [<>]= (1|LD.size)"):
+                cg.linalg.ldl_solve(matrix, places, matrix, hermitian=hermitian)
+
+
+@pytest.mark.cases("shape", [(2,), (1, 2), (2, 2), (3, 1), (3, 3, 2), (0, 2)])
+def test_pivots_of_another_shape_are_refused(shape):
+    with pytest.raises(RuntimeError, match=r"Expected LD.shape\[:-1\] and pivots.shape to be the same, but got pivots with shape \["):
+        cg.linalg.ldl_solve(cg.eye(2).expand(3, 2, 2), cg.ones(shape, dtype=cg.int32), cg.ones(2, 1))
 
 
 @pytest.mark.cases("dtype", ["int8", "int16", "int32", "int64", "float32", "bool"])

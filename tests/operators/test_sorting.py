@@ -234,7 +234,19 @@ def test_membership_of_numbers_nothing_and_nan():
 
 
 X = cg.ones(2, 3)
+def test_counts_are_integers_of_any_type():
+    x = cg.tensor([3.0, 1.0, 2.0])
+    for two in (2, np.int64(2), np.uint8(2), cg.tensor(2), cg.tensor([2])):
+        assert x.topk(two).values.tolist() == [3.0, 2.0]
+        assert x.kthvalue(two).values.item() == 2.0
+
+
 REFUSED = [
+    (lambda: X.topk(True), TypeError, "argument 'k' .*must be int, not bool"),
+    (lambda: X.topk(cg.tensor(2.0)), TypeError, "only integer tensors of a single element|must be int"),
+    (lambda: X.kthvalue(True), TypeError, "argument 'k' .*must be int, not bool"),
+    (lambda: cg.ones(0).kthvalue(1), IndexError, r"kthvalue\(\): Expected reduction dim 0 to have non-zero size"),
+    (lambda: cg.ones(2, 0).kthvalue(0, 1), IndexError, r"kthvalue\(\): Expected reduction dim 1 to have non-zero size"),
     (lambda: cg.isin(1, 2), TypeError, r"isin\(\) received an invalid combination of arguments - got \(int, int\)"),
     (lambda: cg.isin(X, [1.0]), TypeError, r"isin\(\) received an invalid combination of arguments - got \(Tensor, list\)"),
     (lambda: X.sort(2), IndexError, "Dimension out of range"),

@@ -399,3 +399,9 @@ def test_indices_of_triangles(name, reference):
             function(*arguments)
     with pytest.raises(NotImplementedError, match="not implemented for 'float32'"):
         function(2, 2, dtype=cg.float32)
+
+
+def test_new_tensor_keeps_the_dtype_also_where_none_is_asked_for():
+    x = cg.ones(2, dtype=cg.int32)
+    assert x.new_tensor([1.0, 2.0], dtype=None).dtype == x.new_tensor([1.0]).dtype == x.new_tensor(np.ones(2), dtype=None).dtype == x.dtype
+    assert x.new_tensor([1, 2], dtype=cg.float64).dtype == cg.float64

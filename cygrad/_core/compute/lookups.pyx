@@ -16,6 +16,7 @@ from cygrad._core.graph.launches cimport STEADY, Launch, add_input, add_output, 
 from cygrad._core.graph.notes cimport note_array, part_copies_of_notes
 from cygrad._core.graph.tensor cimport SPECIAL, TensorImpl, empty, new_address, new_tensor, place_of, tensor_type, view_of
 from cygrad._core.memory.storage cimport owner_of
+from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, copy_of, empty_for, overlaps
 from cygrad._core.operands.strided cimport overlaps_itself
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT32, CG_INT64, CG_UINT8, MAX_DIMS, cg_itemsize, cg_loops_of
@@ -112,6 +113,14 @@ cdef bint is_mask(object item) noexcept:
         return False
     tensor = item
     return (tensor.dtype_nr == CG_BOOL or tensor.dtype_nr == CG_UINT8) and not tensor.flags & SPECIAL and tensor.ndim > 0
+
+
+cdef object misfit(TensorImpl x, int dim, TensorImpl mask):
+    """Return the error for a mask at a dim, or None where there are more dims of the mask than of the tensor from there on."""
+    for d in range(mask.ndim if dim + mask.ndim <= x.ndim else 0):
+        if mask.sizes[d] != x.sizes[dim + d]:
+            return IndexError(f"The shape of the mask {list(sizes_tuple(mask.ndim, mask.sizes))} at index {d} does not match the shape of "
+                              f"the indexed tensor {list(sizes_tuple(x.ndim, x.sizes))} at index {dim + d}")
 
 
 cdef bint fits_mask(TensorImpl x, int dim, TensorImpl mask) noexcept:
@@ -244,6 +253,9 @@ cdef tuple with_tensors(TensorImpl x, tuple items):
     for item in read:
         if is_mask(item):
             if not fits_mask(x, dim, item):
+                error = misfit(x, dim, item)        # NumPy has none for masks without elements
+                if error is not None:
+                    raise error
                 return None
             result += vectors_of(places_in(item))
         else:

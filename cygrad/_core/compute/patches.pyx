@@ -11,7 +11,7 @@ from cygrad._core.compute.places cimport dense, stored
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.launches cimport Launch, add_changed, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport TensorImpl, empty
-from cygrad._core.memory.sizes cimport parse_sizes
+from cygrad._core.memory.sizes cimport add_overflows, checked_numel, multiply_overflows, parse_sizes
 from cygrad._core.operands.operands cimport RELEASE_GIL
 from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, CG_FLOAT64, cg_itemsize, cg_loops_of, cg_real
 
@@ -40,10 +40,23 @@ cdef int read_geometry(Geometry* g, int dims, object steps, object kernel, objec
     return 0
 
 
+cdef int check_reach(const Geometry* g) except -1:
+    """Refuse windows of which a place, or a distance between two, is no number of 64 bits."""
+    cdef intptr_t last, more
+    cdef int d
+    for d in range(DIMS):
+        if (multiply_overflows(g.first[d] + g.count[d] - 1, g.stride[d], &last)
+                or multiply_overflows(g.kernel[d] - 1, g.dilation[d], &more) or add_overflows(last, more, &last)
+                or add_overflows(last, max(-g.before[d], 0), &last) or add_overflows(g.sizes[d], max(g.before[d], 0), &more)):
+            raise RuntimeError(f"windows must lie between place -2**63 and 2**63 - 1: {g.count[d]} windows of {g.kernel[d]} elements with "
+                               f"stride {g.stride[d]}, dilation {g.dilation[d]} and padding {g.before[d]} reach further")
+    return 0
+
+
 cdef inline intptr_t windows_inside(const Geometry* g, int d, intptr_t k, intptr_t* end) noexcept nogil:
     """Return the first of the windows along a dim whose element k lies in the input, and where these end."""
     cdef intptr_t start = (g.first[d] * g.stride[d]) - g.before[d] + k * g.dilation[d]      # of the first window's element
-    cdef intptr_t first = 0 if start >= 0 else min((-start + g.stride[d] - 1) // g.stride[d], g.count[d])
+    cdef intptr_t first = 0 if start >= 0 else min((-start - 1) // g.stride[d] + 1, g.count[d])
     end[0] = 0 if start >= g.sizes[d] else min((g.sizes[d] - 1 - start) // g.stride[d] + 1, g.count[d])
     end[0] = max(end[0], first)
     return first
@@ -148,9 +161,10 @@ cdef int move_columns_of(void* arguments, char** data) noexcept nogil:
     return 0
 
 
-cdef void move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds) noexcept:
+cdef int move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds) except -1:
     cdef int dtype = cg_real[x.dtype_nr], parts = cg_itemsize[x.dtype_nr] // cg_itemsize[dtype]
     cdef Launch launch
+    check_reach(g)
     g.parts, g.row, g.example, g.dtype, g.adds = parts, g.row * parts, g.example * parts, dtype, adds
     begin_launch(&launch, "columns", move_columns_of, g, sizeof(Geometry))
     if adds:
@@ -160,6 +174,7 @@ cdef void move_between(TensorImpl x, TensorImpl columns, Geometry* g, bint adds)
         add_input(&launch, x)
         add_output(&launch, columns)
     run_launch(&launch, columns.count >= RELEASE_GIL)
+    return 0
 
 
 def columns_of(TensorImpl input not None, steps, kernel, count, bint merged, intptr_t first=0):
@@ -175,6 +190,7 @@ cdef TensorImpl window_columns(TensorImpl input, steps, kernel, count, bint merg
     cdef Geometry g
     cdef TensorImpl x = dense(input, input.dtype_nr), result
     cdef intptr_t shape[3]
+    cdef intptr_t factors[2 + 2 * DIMS]
     cdef intptr_t windows, rows
     cdef int dims = x.ndim - 2, d
     clear_arguments(&g, sizeof(g))
@@ -183,6 +199,10 @@ cdef TensorImpl window_columns(TensorImpl input, steps, kernel, count, bint merg
     g.examples, g.channels = x.sizes[0], x.sizes[1]
     for d in range(dims):
         g.sizes[DIMS - dims + d] = x.sizes[2 + d]
+    factors[0], factors[1] = g.examples, g.channels
+    for d in range(DIMS):
+        factors[2 + d], factors[2 + DIMS + d] = g.kernel[d], g.count[d]
+    checked_numel(2 + 2 * DIMS, factors, cg_itemsize[x.dtype_nr])       # their products are sizes
     windows, rows = g.count[0] * g.count[1] * g.count[2], g.channels * g.kernel[0] * g.kernel[1] * g.kernel[2]
     if merged:
         shape[0], shape[1] = rows, g.examples * windows

@@ -230,13 +230,14 @@ def changed_slices_at(TensorImpl whole not None, int dim, TensorImpl index not N
     """Change slices of a tensor at places along a dim by the slices of a part, as `changed_at` changes elements."""
     cdef TensorImpl places
     cdef int d
+    error, words = (IndexError, "index out of range in self: ") if whole.ndim == 1 else (RuntimeError, "")      # torch's
     whole, part = vector_of(whole), vector_of(part)
     cdef bint fits = whole.ndim == part.ndim and 0 <= dim < whole.ndim
     for d in range(whole.ndim if fits else 0):
         fits = fits and part.sizes[d] == (index.count if d == dim else whole.sizes[d])
     if not fits:
         raise RuntimeError("the sizes of the slices no longer fit the tensor")
-    places = checked_places(index, dim, whole.sizes[dim])
+    places = checked_places(index, dim, whole.sizes[dim], error, words)
     if part.count:
         change_slices(whole, dim, places, dense(part, whole.dtype_nr), change_named(change, whole.dtype_nr))
 

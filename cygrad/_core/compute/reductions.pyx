@@ -316,7 +316,9 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef TensorImpl result
     cdef bint recorded
     cdef bint single = type(dim) is int         # then a tuple of it is made for the record alone
-    cdef tuple dims = None if dim is None or single else read_dims(dim) or None
+    cdef tuple dims = None if dim is None or single else read_dims(dim)
+    if not dims and not op.truth:       # no dims are all, but for truth values, as in torch
+        dims = None
     if out is not None:
         check_out(out, op.rule is not None and needs_node(x, None))
         if dtype is None and op.accumulates and out.dtype_nr != op.kernel.out_dtype[x.dtype_nr]:

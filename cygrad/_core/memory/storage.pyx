@@ -156,12 +156,12 @@ cdef int dtype_number(object dtype) except -1:
         return dtype_by_name["float64"].number
     import numpy
     try:
-        name = numpy.dtype(dtype).name
+        name = numpy.dtype(dtype).name if isinstance(dtype, (type, numpy.dtype)) else None
     except TypeError:
         name = None
-    if isinstance(dtype, (type, numpy.dtype)) and name in dtype_by_name:
+    if name in dtype_by_name:
         return dtype_by_name[name].number
-    raise TypeError(f"dtype must be a cygrad.dtype, not {dtype!r}; choose one of {', '.join(map(repr, dtypes))}")
+    raise TypeError(f"argument 'dtype' must be cygrad.dtype, not {type(dtype).__name__}; choose one of {', '.join(map(repr, dtypes))}")
 
 
 def resolve_dtype(dtype):

@@ -91,10 +91,11 @@ def aligned_matrices(level, operator, *arguments, **keywords):
     return left(level, operator(*bound.args, **bound.kwargs))
 
 
-def shifted(*names, extra=0, flattened=False):
+def shifted(*names, extra=0, flattened=False, none=False):
     """Apply an operator with dims in the arguments so named; None means all dims.
 
-    `extra`: by how many dims they count more; `flattened`: without dims it is applied to the elements as a vector.
+    `extra`: by how many dims they count more; `flattened`: without dims it is applied to the elements as a vector; `none`: no dims are
+    none, not all.
     """
     def batch(level, operator, *arguments, **keywords):
         bound = named_arguments(operator, arguments, keywords)
@@ -112,7 +113,7 @@ def shifted(*names, extra=0, flattened=False):
                 bound.arguments[name] = over_tensors(lambda item: item.unsqueeze(1) if item.ndim == 1 else item, value)
         for name in names:
             dims = bound.arguments.get(name)
-            if dims is None or isinstance(dims, (tuple, list)) and not dims and name == "dim":
+            if dims is None or isinstance(dims, (tuple, list)) and not dims and name == "dim" and not none:
                 bound.arguments[name] = tuple(range(1, max(ndim, 1) + 1))
             elif isinstance(dims, (tuple, list)):
                 bound.arguments[name] = tuple(behind(dim, ndim) for dim in dims)

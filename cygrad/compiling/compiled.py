@@ -174,23 +174,23 @@ class Compiled:
             return self._function(*args, **kwargs)
         tensors: list[Any] = []
         others: list[Any] = []
-        inputs = args, kwargs       # with objects in place of arrays
+        inputs, keywords = args, kwargs     # with objects in place of arrays
         try:
             try:
                 key = signature_of(args, kwargs, tensors, others)
             except Uncommon:
-                inputs, key, tensors, others = signature_with_arrays(inputs)
+                (inputs, keywords), key, tensors, others = signature_with_arrays((args, kwargs))
             entries = self._entries.get(key, ())
         except (Uncommon, TypeError, ValueError, RecursionError):   # of keys that cannot be hashed, and arrays that are no tensors
             return self._run(args, kwargs)
-        is_replay, result = self._replayed(entries, tensors, *inputs)
+        is_replay, result = self._replayed(entries, tensors, inputs, keywords)
         if is_replay:
             return result
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
-        with_floats = self._with_floats(*inputs, len(tensors)) if self._follows_floats and not is_refused else None
+        with_floats = self._with_floats(inputs, keywords, len(tensors)) if self._follows_floats and not is_refused else None
         if with_floats is not None:
             entries = self._entries.get(with_floats.key, ())
-            is_replay, result_of_floats = self._replayed(entries, with_floats.tensors, *inputs, with_floats)
+            is_replay, result_of_floats = self._replayed(entries, with_floats.tensors, inputs, keywords, with_floats)
             if is_replay:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
@@ -200,13 +200,13 @@ class Compiled:
                        + (f", the last one {result!r}" if result else "")
                        + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
             return self._run(args, kwargs)
-        capture = Capture(self, key, tensors, others, *inputs)
-        has_arrays = inputs[0] is not args or inputs[1] is not kwargs
+        capture = Capture(self, key, tensors, others, inputs, keywords)
+        has_arrays = inputs is not args or keywords is not kwargs
         has_places = key not in self._at_places and any(entry.reads_numbers for entry in self._entries.get(key, ()))
         has_floats = with_floats is not None and self._first_keys.get(with_floats.key, key) != key
         value = capture.run(args, kwargs, has_arrays or has_places or has_floats)
         if has_arrays and not capture.reason and capture.changes is not None:
-            capture.run_again(capture.changes, value, *inputs)
+            capture.run_again(capture.changes, value, inputs, keywords)
             if capture.entry is None:
                 capture.reason = capture.reason or "it has another result with tensors over the arrays"
         self._misses += 1

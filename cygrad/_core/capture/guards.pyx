@@ -51,6 +51,10 @@ cdef type base_of(object container):
 
 
 cdef Py_ssize_t plain_length(object container) except -1:
+    if isinstance(container, dict):
+        return len(<dict>container)
+    if isinstance(container, list):
+        return len(<list>container)
     return base_of(container).__len__(container)
 
 
@@ -59,6 +63,8 @@ cdef object plain_iterator(object container):
 
 
 cdef object plain_item(object container, Py_ssize_t place):
+    if isinstance(container, list):
+        return (<list>container)[place] if place < len(<list>container) else MISSING
     return base_of(container).__getitem__(container, place) if place < plain_length(container) else MISSING
 
 

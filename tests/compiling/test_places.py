@@ -101,6 +101,7 @@ NAMED = {
     "a row of int32": lambda i: put(i.int(), 7.0),
     "a row of int16": lambda i: put(i.short(), 7.0),
     "a list": lambda i: put(([i, 2],), 7.0),
+    "a list of places": lambda i: lambda x: x[[i, i]] * 2,
     "beside a mask": lambda i: put((MASK, i), 7.0),
     "a recorded row": lambda i: put(i, lambda y: y[2] * 2),
     "index_put": lambda i: lambda x: x.index_put((i,), x[0]),
@@ -124,6 +125,7 @@ NAMED = {
 ALL = slice(None)
 
 
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
 @pytest.mark.parametrize("name", NAMED)
 def test_a_place_that_a_tensor_names_is_followed(name):
     compiled = captured(lambda x, i: NAMED[name](i)(x))

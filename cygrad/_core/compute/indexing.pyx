@@ -181,9 +181,11 @@ def checked_key(TensorImpl x not None, key):
 
 
 cdef bint may_be_copied(TensorImpl x, tuple items) except -1:
-    """Return True if a copy of a part at places that 0-d tensors name lies as the view does, and its gradient takes about as long."""
+    """Return True if notes follow places, and a copy of a part at places that 0-d tensors name lies as the view does, and its gradient
+    takes about as long.
+    """
     cdef Cuts cuts
-    return ((x.count <= FEW or not needs_node(x, None))
+    return (part_copies_of_notes() is not None and (x.count <= FEW or not needs_node(x, None))
             and basic_view(x, tuple([0 if is_index(item) else item for item in items]), &cuts).flags & CONTIGUOUS)
 
 

@@ -20,7 +20,7 @@ from cygrad.compiling.number_inputs import replaced
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LAYOUT = {"shape", "ndim", "dtype", "size", "itemsize", "nbytes", "strides", "flags"}
+LAYOUT = {"shape", "ndim", "dtype", "size", "itemsize", "nbytes"}
 REASON = "an array of NumPy's among the arguments is used otherwise than as an operand of tensors: give a tensor"
 
 

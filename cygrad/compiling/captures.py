@@ -8,6 +8,7 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, recorded_results, versions_of
@@ -85,7 +86,10 @@ class Capture:
         return Observation(self.owner._function, self.others, containers_in((args, *kwargs.values())))
 
     def run(self, args: Any, kwargs: Any, keeps_changes: bool = False) -> Any:
-        """Return the result of the function for arguments, and make the program; not of arguments with objects in place of others."""
+        """Return the result of the function for arguments, and make the program.
+
+        `run_again` makes it where these are not the arguments of the capture, which has objects in place of arrays.
+        """
         notes, observation = Notes(), self.observation(args, kwargs)
         self.versions = versions_of(self.tensors)
         if keeps_changes:
@@ -420,16 +424,8 @@ def check_arrays(notes: Notes, observation: Observation, is_new: Callable[[Any],
 
 def is_part(array: np.ndarray, whole: np.ndarray) -> bool:
     """Return True if the elements of an array are among the elements of another one."""
-    first, last = first_and_last(array)
-    start, end = first_and_last(whole)
-    return array is whole or whole.flags.forc and start <= first and last + array.itemsize <= end + whole.itemsize
-
-
-def first_and_last(array: np.ndarray) -> tuple[int, int]:
-    """Return the addresses of the elements of an array that come first and last in memory."""
-    steps = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
-    address = array.__array_interface__["data"][0]
-    return address + sum(step for step in steps if step < 0), address + sum(step for step in steps if step > 0)
+    (first, end), (start, last) = byte_bounds(array), byte_bounds(whole)
+    return array is whole or whole.flags.forc and start <= first and end <= last
 
 
 def is_all_new(array: Any, is_new: Callable[[Any], bool]) -> bool:

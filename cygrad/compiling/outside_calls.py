@@ -46,8 +46,6 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
     if function is open and runs_for_user(frame, by_package=True):
         return "opens a file, which may have another content each time: give it as an argument"
     owner, name = function.__self__, function.__qualname__
-    if function is np.fromfile:
-        return of_state(name)
     modules = modules_of(function)
     if function.__name__ in HARMLESS or owner is sys.stdout or owner is sys.stderr:
         return None
@@ -71,9 +69,9 @@ def modules_of(function: Any) -> set[str]:
 
 
 def draws(function: Any) -> bool:
-    """Return True for a function written in C that draws random numbers, or reads a clock, a socket or another process."""
+    """Return True for a function written in C that draws random numbers, or reads a clock, a file or another process."""
     modules = modules_of(function)
-    return bool(modules & IMPURE) or function is os.urandom or any(module.startswith("numpy.random") for module in modules)
+    return bool(modules & IMPURE) or function in (os.urandom, np.fromfile) or any(module.startswith("numpy.random") for module in modules)
 
 
 def reason_of_c(function: Any) -> str | None:

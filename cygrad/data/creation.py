@@ -108,7 +108,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
             [3, 4]])
     """
     resolve_device(device)
-    if isinstance(data, np.ndarray) and hasattr(data, "__tensor__"):
+    if hasattr(type(data), "__tensor__"):
         data = data.__tensor__()
     if isinstance(data, TensorImpl):
         result = data.detach().clone()
@@ -206,9 +206,10 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     >>> cygrad.from_numpy(numpy.arange(3.0))
     tensor([0., 1., 2.], dtype=cygrad.float64)
     """
-    if hasattr(ndarray, "__tensor__"):      # an array that is an input of a program
-        return ndarray.__tensor__()
-    return note_array_below(from_array(ndarray), ndarray)
+    array: Any = ndarray
+    if hasattr(type(array), "__tensor__"):      # it is an input of a program
+        return array.__tensor__()
+    return note_array_below(from_array(array), array)
 
 
 def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:

@@ -260,29 +260,27 @@ def with_partial_of_c(decorator):
     return [f(X) for _ in range(4)]
 
 
-def with_attribute_of_library(decorator):
-    def f(x):
-        import sys
-        system = sys
-        return x * system.rate
-
-    f, results = decorator(f), []
-    for sys.rate in (2.0, 2.0, 3.0, 2.0):
-        results.append(f(X))
-    del sys.rate
-    return results
+def by_attribute(x):
+    import sys
+    system = sys
+    return x * system.rate
 
 
-def with_name_of_library(decorator):
-    def f(x):
-        from importlib import rate
-        return x * rate
+def by_name(x):
+    from importlib import rate
+    return x * rate
 
-    f, results = decorator(f), []
-    for importlib.rate in (2.0, 2.0, 3.0, 2.0):
-        results.append(f(X))
-    del importlib.rate
-    return results
+
+def of_library(module, function):
+    """Return a program that changes `module.rate` between calls of a function."""
+    def program(decorator):
+        f, results = decorator(function), []
+        for module.rate in (2.0, 2.0, 3.0, 2.0):
+            results.append(f(X))
+        del module.rate
+        return results
+
+    return program
 
 
 def with_overriding_containers(decorator):
@@ -339,8 +337,8 @@ PROGRAMS = {
     "places in memory": with_places,
     "arrays that share memory": with_shared_arrays,
     "partial of a function in C": with_partial_of_c,
-    "attribute of a library": with_attribute_of_library,
-    "name of a library": with_name_of_library,
+    "attribute of a library": of_library(sys, by_attribute),
+    "name of a library": of_library(importlib, by_name),
     "containers that override methods": with_overriding_containers,
     "addresses": with_addresses,
     "anomaly mode": with_anomaly_mode,

@@ -218,9 +218,9 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
     if is_record(value):
         others.append(kind)     # whose methods and other attributes are guarded
         return kind, *[(key, kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value.__dict__).items()]
-    if hasattr(value, "__tensor__"):        # in place of an array
-        return kind, kind_of_parts(value._tensor, tensors, levels)
     if isinstance(value, ndarray):
+        if hasattr(kind, "__tensor__"):     # an object in place of an array
+            return kind, kind_of_parts(value._tensor, tensors, levels)
         raise Uncommon("an array of NumPy's among the arguments")
     others.append(value)
     return kind, id(value)

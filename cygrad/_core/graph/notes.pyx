@@ -14,7 +14,8 @@ from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport VISIBLE_BITS, Storage, is_foreign, noting_number, owner_of, settle, settle_all
 from cygrad._core.memory.writes cimport is_stale, note_write
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.copying cimport Move, run_move
+from cygrad._kernels.drivers.elementwise cimport CG_UINT8, cg_itemsize
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -327,11 +328,11 @@ cdef class Notes:
         target = self.new_slot(FRESH, storage.nbytes)
         self.slots[target].written = True
         note = self.next_note()
-        note.name, note.run, note.count, note.written, note.argument_bytes = "constant", copy_bytes, 2, 1 << 1, sizeof(size_t)
-        note.arguments = malloc(sizeof(size_t))
+        note.name, note.run, note.count, note.written, note.argument_bytes = "constant", run_move, 2, 1 << 1, sizeof(Move)
+        note.arguments = malloc(sizeof(Move))
         if note.arguments is NULL:
             raise MemoryError()
-        (<size_t*>note.arguments)[0] = storage.nbytes
+        (<Move*>note.arguments).count, (<Move*>note.arguments).dtype = <intptr_t>storage.nbytes, CG_UINT8
         for j in range(2):
             note.places[j].slot, note.places[j].end = target if j else number, <intptr_t>storage.nbytes
             self.slots[note.places[j].slot].first, self.slots[note.places[j].slot].end = 0, <intptr_t>storage.nbytes
@@ -418,11 +419,6 @@ cdef class Notes:
         for k in range(self.slot_count):
             if self.slots[k].origin == FRESH and self.slots[k].met >= count:
                 self.slots[k].written, self.slots[k].lost, self.slots[k].met = False, True, count
-
-
-cdef int copy_bytes(void* arguments, char** data) noexcept nogil:
-    memcpy(data[1], data[0], (<size_t*>arguments)[0])
-    return 0
 
 
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept:

@@ -30,12 +30,13 @@ def repaired(wheel: Path, folder: Path, options: Sequence[str] = ()) -> Path:
 
 
 def packed(wheel: Path, target: Path) -> Path:
-    """Pack the files of a wheel again, in their order."""
+    """Pack the files of a wheel again, in their order. Folders need no entries, which take as much as a small file."""
     import zopfli
 
     with ZipFile(wheel) as before, zopfli.ZipFile(target, "w") as after:
         for member in before.infolist():
-            after.writestr(member, before.read(member))
+            if not member.is_dir():
+                after.writestr(member, before.read(member))
     return target
 
 

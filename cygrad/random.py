@@ -12,7 +12,7 @@ import numpy as np
 from cygrad._core.entry.operator_object import LazySignature
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.memory.sizes import size_from_arguments
-from cygrad._core.operands.arrays import to_array
+from cygrad._core.memory.storage import dtype_by_name
 from cygrad._imports import at_first_use
 from cygrad.data import sampling
 from cygrad.data.creation import int64
@@ -82,7 +82,7 @@ class _Plan(NamedTuple):
     size: tuple[int, ...]
     sample: Sample
     dtype: DType | None = None                              # where neither `dtype` nor `out` is an argument
-    finish: Callable[[Tensor], Tensor] | None = None        # of the numbers, where they are not the result
+    finish: Callable[[Tensor], Any] | None = None           # changes the numbers, where they are not the result
 
 
 def _drawing(plan: Callable[P, _Plan]) -> Callable[P, Tensor]:
@@ -93,7 +93,9 @@ def _drawing(plan: Callable[P, _Plan]) -> Callable[P, Tensor]:
         size, sample, usual, finish = plan(*args, **_known(plan, own))
         dtype = usual if dtype is None and out is None else dtype
         result = sampling.drawn(size, sample, source_of(generator, rng), out, dtype, device, requires_grad)
-        return result if finish is None else finish(result)
+        if finish is not None:
+            finish(result.detach())
+        return result
 
     return _described(draw, plan)
 
@@ -245,26 +247,25 @@ def normal(
             "normal() received an invalid combination of arguments: expected a size with two numbers, "
             "and none with a tensor, whose shape is taken"
         )
-    if any(map(batched_level, tensors)):
-        sampling.check_same(*tensors)
-        shape = (tensors[0].detach() + tensors[-1].detach()).shape
-        scale, shift = (p.detach() if isinstance(p, Tensor) else p for p in (std, mean))
-        return _Plan(tuple(shape), sampling.standard_normal, tensors[0].dtype, lambda sampled: sampled * scale + shift)
-    center, spread = (to_array(p.detach()) if isinstance(p, Tensor) else float(p) for p in (mean, std))
-    if np.iscomplexobj(spread):
+    if isinstance(std, Tensor) and std.is_complex():
         raise RuntimeError("normal expects standard deviation to be non-complex")
-    if not np.all(np.greater_equal(spread, 0)):
-        expected = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std}"
-        raise RuntimeError(f"normal expects {expected}")
-    if size is None:
-        try:
-            size = np.broadcast_shapes(np.shape(center), np.shape(spread))
-        except ValueError:
-            raise RuntimeError(
-                f"The size of tensor a {np.shape(center)} must match the size of tensor b {np.shape(spread)}: "
-                "mean and std of normal() must broadcast"
-            ) from None
-    return _Plan(_size((), size), sampling.normal_around(center, spread), tensors[0].dtype if tensors else None)
+    if not tensors:
+        center, spread = float(mean), float(std)
+        if not spread >= 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        return _Plan(_size((), size), sampling.normal_around(center, spread))
+    sampling.check_same(*tensors)
+    if isinstance(std, Tensor) and batched_level(std) is None and not (std.detach() >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    scale, shift = (p.detach() if isinstance(p, Tensor) else float(p) for p in (std, mean))
+    try:
+        shape = np.broadcast_shapes(*(tuple(tensor.shape) for tensor in tensors))
+    except ValueError:
+        raise RuntimeError(
+            f"The size of tensor a {tuple(tensors[0].shape)} must match the size of tensor b {tuple(tensors[-1].shape)}: "
+            "mean and std of normal() must broadcast"
+        ) from None
+    return _Plan(shape, sampling.standard_normal, tensors[0].dtype, lambda numbers: numbers.mul_(scale).add_(shift))
 
 
 def bernoulli(
@@ -287,22 +288,21 @@ def bernoulli(
         >>> cygrad.bernoulli(cygrad.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    if batched_level(input) is not None:
-        sampling.check_same(input)
-        sampled = rand(*input.shape, generator=generator, rng=rng, dtype=input.dtype if input.is_floating_point() else None)
-        return (sampled < (input.detach() if p is None else p)).to(input.dtype)
-    chance: Any = to_array(sampling.checked_template(input).detach()) if p is None else float(p)
-    if p is None:
-        sampling.require_floating("bernoulli", chance)
-        if not np.all((chance >= 0) & (chance <= 1)):
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: input holds probabilities")
-    elif not 0 <= chance <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-
-    sample = sampling.at_random(chance)
-    if out is None:
-        return sampling.drawn_like(input, sample, source_of(generator, rng), None, None, False)
-    return sampling.drawn(tuple(input.shape), sample, source_of(generator, rng), out, None, None, False)
+    source = source_of(generator, rng)
+    if p is not None:
+        if not 0 <= float(p) <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        sample = sampling.at_random(float(p))
+        if out is not None:
+            return sampling.drawn(tuple(input.shape), sample, source, out, None, None, False)
+        return sampling.drawn_like(input, sample, source, None, None, False)
+    sampling.check_same(sampling.checked_template(input))
+    chances = input.detach()
+    sampling.require_floating("bernoulli", input)
+    if batched_level(input) is None and not ((chances >= 0) & (chances <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: input holds probabilities")
+    ones = sampling.drawn_like(chances, sampling.uniform, source, dtype_by_name["float64"], None, False) < chances
+    return ones.to(input.dtype) if out is None else sampling.checked_out(out, tuple(input.shape), None).copy_(ones)
 
 
 @_drawing

@@ -53,6 +53,12 @@ def drawn(
         for level in levels:
             result = level.leave(result)
         return result
+    checked_out(out, size, dtype)[...] = drawn(size, sample, source, None, out.dtype, device, False)   # an in-place change of out
+    return out.requires_grad_(requires_grad or out.requires_grad)
+
+
+def checked_out(out: Tensor, size: tuple[int, ...], dtype: DType | None) -> Tensor:
+    """Return `out`, where random numbers of a size and, unless None, a dtype may be written."""
     if batched_level(out_tensor(out)) is not None or levels_that_differ():
         raise RuntimeError("vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants "
                            "as a workaround")
@@ -65,8 +71,7 @@ def drawn(
         raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
     if tuple(out.shape) != tuple(size):
         raise RuntimeError(f"out has shape {tuple(out.shape)}, but the result has shape {tuple(size)}")
-    out[...] = drawn(size, sample, source, None, out.dtype, device, False)  # counts as an in-place change of out
-    return out.requires_grad_(requires_grad or out.requires_grad)
+    return out
 
 
 def levels_that_differ() -> list[Level]:
@@ -147,10 +152,10 @@ def parts_of(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(array.real.dtype) if array.dtype.kind == "c" else array
 
 
-def require_floating(distribution: str, array: np.ndarray) -> None:
-    if array.dtype.kind != "f":
+def require_floating(distribution: str, numbers: np.ndarray | Tensor) -> None:
+    if numbers.dtype.kind != "f":
         raise NotImplementedError(
-            f"\"{distribution}\" not implemented for '{array.dtype}': expected a floating-point dtype"
+            f"\"{distribution}\" not implemented for '{numbers.dtype.name}': expected a floating-point dtype"
         )
 
 

@@ -31,7 +31,7 @@ def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rn
     source = source_of(generator, rng)
     if special_tensors() or levels_that_differ():
         return target.copy_(drawn(tuple(target.shape), sample, source, None, target.dtype, None, False))
-    return overwrite(target, lambda array: fill(array, sample, source(), target.dtype))
+    return overwrite(target, lambda array: fill(array, sample, source(), target.dtype), again=True)
 
 
 # ----- Continuous distributions -----

@@ -432,31 +432,6 @@ def test_a_step_of_descent():
     assert fitted(True) == fitted(False)
 
 
-def test_random_numbers_come_from_eagers_stream():
-    compiled = captured(lambda x: x + cg.rand(3, dtype=cg.float64) * cg.randn(3, dtype=cg.float64))
-    cg.manual_seed(5)
-    ours = [compiled(X) for _ in range(3)]
-    cg.manual_seed(5)
-    for result in ours:
-        same(result, X + cg.rand(3, dtype=cg.float64) * cg.randn(3, dtype=cg.float64))
-
-
-@pytest.mark.parametrize("generator", [None, cg.Generator()], ids=["the default generator", "another one"])
-def test_a_replay_that_gives_up_has_drawn_nothing(generator):
-    def drawn(x):
-        noise = cg.rand(3, generator=generator)
-        return noise + 1 if x.sum() > 0 else noise - 1
-
-    compiled = captured(drawn)
-    signs = [1, -1, 1, 1, -1, -1, 1]
-    drawn_from = generator or cg.random.default_generator
-    drawn_from.manual_seed(5)
-    ours = [compiled(X * sign) for sign in signs]
-    drawn_from.manual_seed(5)
-    for result, sign in zip(ours, signs, strict=True):
-        same(result, drawn(X * sign))
-
-
 def test_failing_allocations_change_nothing():
     state = cg.zeros(300, dtype=cg.float64)
 

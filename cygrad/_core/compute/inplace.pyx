@@ -216,11 +216,11 @@ def change_in_place(RuleOp op not None, tuple inputs not None, change, **params)
     return target
 
 
-def overwrite(TensorImpl target not None, write):
-    """Let `write` fill the array of a tensor with values that depend on nothing: its history ends."""
+def overwrite(TensorImpl target not None, write, bint again=False):
+    """Let `write` fill the array of a tensor with values that depend on nothing: its history ends. `again`: as in `write_again`."""
     cdef bint recorded = any_needs_node((target,))
     check_in_place(target, False)
-    write_values(target, write)
+    (write_again if again else write_values)(target, write)
     count_change(target)
     if recorded:
         cut_history(target)

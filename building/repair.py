@@ -30,10 +30,13 @@ def repaired(wheel: Path, folder: Path, options: Sequence[str] = ()) -> Path:
 
 
 def packed(wheel: Path, target: Path) -> Path:
-    """Pack the files of a wheel again, in their order. Folders need no entries, which take as much as a small file."""
+    """Pack the files of a wheel again, in their order, by as many blocks of codes as make them smaller.
+
+    Folders need no entries, which take as much as a small file.
+    """
     import zopfli
 
-    with ZipFile(wheel) as before, zopfli.ZipFile(target, "w") as after:
+    with ZipFile(wheel) as before, zopfli.ZipFile(target, "w", block_splitting_max=0) as after:
         for member in before.infolist():
             if not member.is_dir():
                 after.writestr(member, before.read(member))

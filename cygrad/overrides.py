@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator
@@ -73,7 +74,7 @@ def answer(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) 
     if isinstance(operator, str):
         in_place = "_" if operator.endswith("_") and operator not in functions else ""
         name, chosen = _CHOSEN.get(operator.removesuffix(in_place), (operator.removesuffix(in_place), {}))
-        function, keywords = getattr(import_module("cygrad"), name + in_place), {**keywords, **chosen}
+        function, keywords = getattr(sys.modules["cygrad"], name + in_place), {**keywords, **chosen}
     else:
         function = getattr(Tensor, operator.name) if operator.name in _CORE else operator
     result = _asked(function, overloaded, arguments, keywords)
@@ -273,7 +274,7 @@ def is_tensor_like(inp: Any) -> bool:
 # ----- Lists of functions -----
 def _places() -> dict[Any, dict[str, Any]]:
     """Return the overridable functions of the package, of each namespace and of Tensor, by their names."""
-    package, result = import_module("cygrad"), dict[Any, dict[str, Any]]()
+    package, result = sys.modules["cygrad"], dict[Any, dict[str, Any]]()
     for prefix, space in NAMESPACES.items():
         place: Any = import_module(f"cygrad.{space}")
         names = modules_of(getattr(registry, space.upper().replace(".", "_")))
@@ -298,7 +299,7 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 def get_ignored_functions() -> set[Callable[..., Any]]:
     """Return public functions of the package that are not passed to `__torch_function__`: factories, questions, settings."""
     passed = {function for named in _places().values() for function in named.values()}
-    package = import_module("cygrad")
+    package = sys.modules["cygrad"]
     public = (getattr(package, name) for name in dir(package) if not name.startswith("_"))
     return {each for each in public if callable(each) and not isinstance(each, type) and each not in passed}
 

@@ -42,10 +42,6 @@ class ChangesOutside(Unsettled):
     """A function has changed a value that its code names: perhaps the first time only, as one that fills a table does."""
 
 
-class ReadsArrays(Unsettled):
-    """A function has read an array of NumPy's that no guard has: perhaps one that it has made, which only traced allocations show."""
-
-
 class Entry(NamedTuple):
     """A program, when it holds, and how to put its results together."""
 
@@ -108,7 +104,6 @@ class Capture:
                     self.entry = self.program(notes, observation, value, is_new, outside)
             except Uncapturable as error:
                 self.reason, self.may_settle = str(error), isinstance(error, Unsettled)
-                self.owner._reads_arrays = self.owner._reads_arrays or isinstance(error, ReadsArrays)
             except MemoryError:     # for the program; the function has had enough
                 pass
         return value
@@ -117,11 +112,19 @@ class Capture:
         """Make the program for arguments if a condition holds for the result. All changes are undone; notes of another function that is
         captured have no steps of this run. follows_places: of parts at places that tensors name, for all places.
         """
+        were_traced = self.owner._reads_arrays
+        self.try_aside(args, kwargs, holds, follows_places)
+        if self.entry is None and self.owner._reads_arrays and not were_traced:
+            self.reason = ""
+            self.try_aside(args, kwargs, holds, follows_places)
+
+    def try_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool], follows_places: bool) -> None:
+        """Do as `run_aside`; without a program if it reads arrays of NumPy's, and allocations are not traced."""
         hook = sys.getprofile()
         sys.setprofile(None)
         notes, observation = Notes(follows_places), self.observation(args, kwargs)
         try:
-            with Notes(), undone(notes), allocations_traced(True) as is_new:
+            with Notes(), undone(notes), allocations_traced(self.owner._reads_arrays) as is_new:
                 self.versions = versions_of(self.tensors)
                 try:
                     with observation, notes:
@@ -162,7 +165,9 @@ class Capture:
         changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results, outside)
-        check_arrays(notes, observation, is_new, results)
+        arrays = arrays_without_guards(notes, observation)
+        self.owner._reads_arrays = self.owner._reads_arrays or bool(arrays)
+        check_arrays(notes, arrays, is_new, results)
         if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
         gradients: list[tuple[int, int | None]] = []
@@ -410,15 +415,20 @@ def check_guards(observation: Observation, inputs: list[Any]) -> None:
         raise ChangesOutside(f"it changes {broken!r}, which is outside of it: return the value instead")
 
 
-def check_arrays(notes: Notes, observation: Observation, is_new: Callable[[Any], bool], results: Iterable[Any]) -> None:
-    """Refuse arrays of NumPy's as constants that no guard has, and that the function has not made, or that others may see."""
+def arrays_without_guards(notes: Notes, observation: Observation) -> list[Any]:
+    """Return the arrays of NumPy's that are read as constants and that no guard has."""
     if not notes.arrays:
-        return
+        return []
     guarded = [guard.value_now() for guard in observation.guards if guard.role == GuardRole.CONTENT]
-    if not all(any(is_part(array, whole) for whole in guarded) or is_all_new(array, is_new) for array in notes.arrays):
-        raise ReadsArrays("it reads an array of NumPy's that it has not made, and no name leads to: give it a name, or make a tensor of it "
-                          "outside of the function")
-    if notes.writes_arrays() or any(map(notes.is_in_array, results)):
+    return [array for array in notes.arrays if not any(is_part(array, whole) for whole in guarded)]
+
+
+def check_arrays(notes: Notes, arrays: Iterable[Any], is_new: Callable[[Any], bool], results: Iterable[Any]) -> None:
+    """Refuse arrays of NumPy's as constants that no guard has, unless the function has made them, and arrays that others may see."""
+    if not all(is_all_new(array, is_new) for array in arrays):
+        raise Unsettled("it reads an array of NumPy's that it has not made, and no name leads to: give it a name, or make a tensor of it "
+                        "outside of the function")
+    if notes.arrays and (notes.writes_arrays() or any(map(notes.is_in_array, results))):
         raise Uncapturable("it returns a tensor over an array of NumPy's, or writes into one from outside: return a copy, by .clone()")
 
 

@@ -103,7 +103,7 @@ class Compiled:
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
         self._hits = self._misses = self._eager = self._early = 0
         self._unsettled: Counter[Any] = Counter()
-        self._reads_arrays = False      # of NumPy's, that it may have made itself
+        self._reads_arrays = False      # of NumPy's, which no guard has
         self._is_step = self._warned = is_step      # of a loop: which containers it returns does not matter
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -35,6 +35,11 @@ LOOKUPS = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgette
 
 
 # ----- Whose code it is -----
+def is_code_of_package(code: CodeType) -> bool:
+    """Return True for code of the package that is not written as users do."""
+    return code.co_filename.startswith(PACKAGE) and not code.co_filename.startswith(PROGRAMS)
+
+
 def is_inside(code: CodeType) -> bool:
     """Return True for code of the package, NumPy, or the core of Python."""
     if code.co_filename.startswith(PROGRAMS):

@@ -29,6 +29,7 @@ from cygrad.compiling.frames import (
     compared_by_identity,
     imports_of,
     instructions_of,
+    is_code_of_package,
     is_imported,
     is_inside,
     is_observed,
@@ -121,7 +122,9 @@ class Observation:
 
     # ----- While the function runs -----
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Meet new code before it runs, and calls that are not the same each time."""
+        """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only files."""
+        if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
+            return
         if event == "call":
             self.observe(self.meet_call, frame)
         elif event == "c_call" and self.impure is None:

@@ -189,8 +189,7 @@ class Compiled:
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         with_floats = self._with_floats(inputs, keywords, len(tensors)) if self._follows_floats and not is_refused else None
         if with_floats is not None:
-            entries = self._entries.get(with_floats.key, ())
-            is_replay, result_of_floats = self._replayed(entries, with_floats.tensors, inputs, keywords, with_floats)
+            is_replay, result_of_floats = self._replayed(self._entries.get(with_floats[0], ()), with_floats[1], inputs, keywords, True)
             if is_replay:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
@@ -203,7 +202,7 @@ class Compiled:
         capture = Capture(self, key, tensors, others, inputs, keywords)
         has_arrays = inputs is not args or keywords is not kwargs
         has_places = key not in self._at_places and any(entry.reads_numbers for entry in self._entries.get(key, ()))
-        has_floats = with_floats is not None and self._first_keys.get(with_floats.key, key) != key
+        has_floats = with_floats is not None and self._first_keys.get(with_floats[0], key) != key
         value = capture.run(args, kwargs, has_arrays or has_places or has_floats)
         if has_arrays and not capture.reason and capture.changes is not None:
             capture.run_again(capture.changes, value, inputs, keywords)
@@ -219,15 +218,21 @@ class Compiled:
         elif capture.entry is not None:
             self._entries.setdefault(key, []).insert(0, capture.entry)
             if with_floats is not None:
-                self._follow_floats(capture, value, with_floats)
+                self._follow_floats(capture, value, with_floats[0])
             if has_places:
                 self._follow_places(capture, value)
         return value
 
     def _replayed(self, entries: Sequence[Entry], tensors: list[Any], args: Any, kwargs: Any,
-                  with_floats: Capture | None = None) -> tuple[bool, Any]:
-        """Return True and the result of the first program that holds; else False and the guard that was broken, or None."""
-        broken = None
+                  has_inputs: bool = False) -> tuple[bool, Any]:
+        """Return True and the result of the first program that holds; else False and the guard that was broken, or None.
+
+        has_inputs: tensors take the place of floats.
+        """
+        broken = with_floats = None
+        if has_inputs and any(entry.replay.recorded for entry in entries):      # a backward may call the function with these tensors
+            with_floats, tensors = floats_as_tensors((args, kwargs)), []
+            signature_of(*with_floats, tensors, [])
         for entry in entries:
             inputs = tensors.copy()
             broken = first_broken(entry.guards, inputs)
@@ -270,33 +275,34 @@ class Compiled:
         return self._function(*args, **kwargs)
 
     # ----- Floats that change -----
-    def _with_floats(self, args: Any, kwargs: Any, count: int) -> Capture | None:
-        """Return the capture for tensors in place of floats among the arguments; None if these have no more than `count` tensors then, or
-        floats are guarded by value.
+    def _with_floats(self, args: Any, kwargs: Any, count: int) -> tuple[Any, list[Any]] | None:
+        """Return the key and the tensors of a call with tensors in place of floats among the arguments; None if these have no more than
+        `count` tensors then, or floats are guarded by value.
         """
         tensors: list[Any] = []
-        others: list[Any] = []
-        args, kwargs = floats_as_tensors(args), floats_as_tensors(kwargs)
-        key = signature_of(args, kwargs, tensors, others)
-        is_guarded = len(tensors) == count or self._first_keys.get(key, key) is None
-        return None if is_guarded else Capture(self, key, tensors, others, args, kwargs)
+        key = signature_of(args, kwargs, tensors, [], True)
+        return None if len(tensors) == count or self._first_keys.get(key, key) is None else (key, tensors)
 
-    def _follow_floats(self, capture: Capture, value: Any, with_floats: Capture) -> None:
+    def _follow_floats(self, capture: Capture, value: Any, key: Any) -> None:
         """Make floats inputs of the program that a capture has made, from the second value of them on.
 
         The function runs once more for that, from the state before the call, and must have the same results and changes. Where it reads a
         float otherwise than by operators, floats are guarded by value.
         """
-        if self._first_keys.setdefault(with_floats.key, capture.key) == capture.key or capture.changes is None:
+        if self._first_keys.setdefault(key, capture.key) == capture.key or capture.changes is None:
             return
-        if "type" not in capture.names:
-            with_floats.run_again(capture.changes, value, floats_as_inputs(capture.args, with_floats.args),
-                                  floats_as_inputs(capture.kwargs, with_floats.kwargs))
-        if with_floats.entry is not None:
-            self._entries.setdefault(with_floats.key, []).insert(0, with_floats.entry)
+        tensors: list[Any] = []
+        others: list[Any] = []
+        args, kwargs = floats_as_tensors((capture.args, capture.kwargs))
+        has_all = signature_of(args, kwargs, tensors, others) == key     # no floats in containers of which no copies are made
+        again = Capture(self, key, tensors, others, args, kwargs)
+        if has_all and "type" not in capture.names:
+            again.run_again(capture.changes, value, *floats_as_inputs((capture.args, capture.kwargs), (args, kwargs)))
+        if again.entry is not None:
+            self._entries.setdefault(key, []).insert(0, again.entry)
             self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]
         else:
-            self._first_keys[with_floats.key] = None
+            self._first_keys[key] = None
 
     # ----- Places that change -----
     def _follow_places(self, capture: Capture, value: Any) -> None:
@@ -313,7 +319,7 @@ class Compiled:
             self._entries[capture.key] = [again.entry, *(each for each in self._entries[capture.key] if not each.reads_numbers)]
 
     # ----- Replays -----
-    def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Capture | None) -> Any:
+    def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Any) -> Any:
         positions = positions_of(entry.generators) if entry.generators and (entry.draws or entry.replay.recorded) else {}
         try:
             rerun = Rerun(self, args, kwargs, entry, positions, with_floats) if entry.replay.recorded else None

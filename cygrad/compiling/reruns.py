@@ -53,10 +53,10 @@ class Rerun:
     """
 
     def __init__(self, owner: Compiled, args: Any, kwargs: Any, entry: Entry, positions: dict[Any, Any],
-                 with_floats: Capture | None, levels: tuple[Level, ...] = ()) -> None:
+                 with_floats: tuple[Any, Any] | None, levels: tuple[Level, ...] = ()) -> None:
         self.owner, self.args, self.kwargs, self.entry = owner, args, kwargs, entry
         self.positions = positions      # of generators, before the call
-        self.with_floats = with_floats  # its arguments have tensors in place of floats, which are inputs of the program
+        self.with_floats = with_floats  # the arguments with tensors in place of floats, if these are inputs of the program
         self.levels = levels            # around the call
         self.freed: frozenset[int] = frozenset()    # values, by backwards of some results
 
@@ -93,23 +93,22 @@ class Rerun:
         others: list[Any] = []
         self.check_values(inputs)
         args, kwargs = self.arguments()
-        captured = self.with_floats or self
+        captured = self.with_floats or (self.args, self.kwargs)
         with as_in_a_call():
-            key = signature_of(captured.args, captured.kwargs, tensors, others)
-            capture = Capture(self.owner, key, tensors, others, captured.args, captured.kwargs)
+            capture = Capture(self.owner, signature_of(*captured, tensors, others), tensors, others, *captured)
             return capture.backward(self.entry, args, kwargs, inputs, gradients)
 
     def arguments(self) -> tuple[Any, Any]:
         """Return the arguments, with inputs in place of floats that are inputs; RuntimeError where others than tensors have changed."""
         args, kwargs = self.args, self.kwargs
         if self.with_floats is not None:
-            args, kwargs = floats_as_tensors(args), floats_as_tensors(kwargs)
+            args, kwargs = floats_as_tensors((args, kwargs))
         if plain_of(args, kwargs) != self.entry.plain:
             raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "
                                "needs it")
         if self.with_floats is None:
             return args, kwargs
-        return floats_as_inputs(self.args, self.with_floats.args), floats_as_inputs(self.kwargs, self.with_floats.kwargs)
+        return floats_as_inputs((self.args, self.kwargs), self.with_floats)
 
     def has_values(self, inputs: Sequence[Any]) -> bool:
         """Say whether the values outside of the function are as they were at the call."""

@@ -23,8 +23,10 @@ from types import MethodType
 from numpy import generic, ndarray, void
 
 from cygrad._core.capture.captured import Uncapturable
+from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.levels.tangents import without_tangent
 from cygrad._core.memory.sizes import Size
+from cygrad._core.memory.storage import dtype_by_name
 
 cdef enum:
     FEW = 8         # tensors that are compared with each other
@@ -37,6 +39,7 @@ cdef enum:
     HAS_LEAF_HOOKS = 64
 
 
+cdef DType FLOAT64 = dtype_by_name["float64"]
 cdef Py_ssize_t PLAIN_SIZE = type("Plain", (), {}).__basicsize__
 
 
@@ -183,32 +186,35 @@ cdef object plain_kind(object value):
     return type(value), value
 
 
-cdef object kind_of_value(object value, list tensors, list others, tuple levels):
+cdef object kind_of_value(object value, list tensors, list others, tuple levels, bint has_inputs=False):
+    """Return the kind of a value. has_inputs: floats, but for keys, are tensors."""
     if isinstance(value, TensorImpl):
         return kind_of_parts(value, tensors, levels)
+    if has_inputs and type(value) is float:
+        return kind_of_parts(scalar_tensor(value, FLOAT64), tensors, levels)
     if is_plain_value(value):
         return plain_kind(value)
     enter_container(" while arguments of a compiled function are read")
     try:
-        return kind_of_container(value, tensors, others, levels)
+        return kind_of_container(value, tensors, others, levels, has_inputs)
     finally:
         leave_container()
 
 
-cdef object kind_of_container(object value, list tensors, list others, tuple levels):
+cdef object kind_of_container(object value, list tensors, list others, tuple levels, bint has_inputs):
     """Return the kind of a value of several, or of an object, which is compared by identity."""
     cdef type kind = type(value)
     if kind is tuple or kind is list or kind is Size:
-        return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
+        return kind, *[kind_of_value(item, tensors, others, levels, has_inputs) for item in value]
     if kind is dict:
         return kind, *[(key if type(key) is str else kind_of_value(key, tensors, others, levels),
-                        kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value).items()]
+                        kind_of_value(item, tensors, others, levels, has_inputs)) for key, item in (<dict>value).items()]
     if kind is OrderedDict or kind is defaultdict:
         others.append(getattr(value, "default_factory", None))
-        return kind, getattr(value, "default_factory", None), kind_of_container(dict(value), tensors, others, levels)
+        return kind, getattr(value, "default_factory", None), kind_of_container(dict(value), tensors, others, levels, has_inputs)
     if isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
         others.append(kind)
-        return kind, *[kind_of_value(item, tensors, others, levels) for item in value]
+        return kind, *[kind_of_value(item, tensors, others, levels, has_inputs) for item in value]
     if kind is slice:
         return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.start, value.stop, value.step)]
     if kind is range or isinstance(value, generic) and not isinstance(value, void):
@@ -217,7 +223,7 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
         return kind, kind_of_value(value.__func__, tensors, others, levels), kind_of_value(value.__self__, tensors, others, levels)
     if is_record(value):
         others.append(kind)     # whose methods and other attributes are guarded
-        return kind, *[(key, kind_of_value(item, tensors, others, levels)) for key, item in (<dict>value.__dict__).items()]
+        return kind, *[(key, kind_of_value(item, tensors, others, levels, has_inputs)) for key, item in (<dict>value.__dict__).items()]
     if isinstance(value, ndarray):
         if hasattr(kind, "__tensor__"):     # an object in place of an array
             return kind, kind_of_parts(value._tensor, tensors, levels)
@@ -286,15 +292,15 @@ cpdef object shared_memory(list tensors):
     return tuple(layout)
 
 
-def signature_of(tuple args not None, dict kwargs not None, list tensors not None, list others not None):
+def signature_of(tuple args not None, dict kwargs not None, list tensors not None, list others not None, bint has_inputs=False):
     """Return the kind of a call: of its arguments, of the memory that they share, and of the modes of this thread.
 
-    `tensors` gets the tensors, `others` the values that are compared by identity.
+    `tensors` gets the tensors, `others` the values that are compared by identity. has_inputs: with a new 0-d tensor in place of each float.
     """
     cdef tuple levels = active_levels()
     cdef Level level
     try:
-        kinds = kind_of_value(args, tensors, others, levels), kind_of_value(kwargs, tensors, others, levels)
+        kinds = tuple([kind_of_value(each, tensors, others, levels, has_inputs) for each in (args, kwargs)])
     except RecursionError:
         raise Uncommon("containers that are nested too deep, or contain themselves") from None
     if levels:

@@ -12,7 +12,7 @@ import numpy as np
 
 from cygrad._core.compute.places import elements_at, fits_ranking, ranked
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.memory.sizes import index_argument, normalized_dim
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data.limits import promote_types
@@ -22,6 +22,7 @@ from cygrad.operators._language.arguments import (
     checked_tensor,
     delivered,
     delivered_together,
+    exact_integer,
     pair_type,
 )
 from cygrad.operators._language.batches import dynamic_shape, is_tensor, shifted
@@ -164,7 +165,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> cygrad.topk(cygrad.tensor([3., 1., 2.]), 2).values
     tensor([3., 2.])
     """
-    d, k = normalized_dim(dim, checked_operand(topk, input).ndim), index_argument(k, "k")
+    d, k = normalized_dim(dim, checked_operand(topk, input).ndim), exact_integer(k)
     size = input.shape[d] if input.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError(f"selected index k out of range: k is {k}, dimension {d} has size {size}")
@@ -182,7 +183,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     >>> cygrad.kthvalue(cygrad.tensor([3., 1., 2.]), 2).values
     tensor(2.)
     """
-    d, k = normalized_dim(dim, checked_operand(kthvalue, input).ndim), index_argument(k, "k")
+    d, k = normalized_dim(dim, checked_operand(kthvalue, input).ndim), exact_integer(k)
     array = np.atleast_1d(to_array(input))
     if not array.shape[d]:
         raise IndexError(f"{kthvalue.__name__}(): Expected reduction dim {d} to have non-zero size.")

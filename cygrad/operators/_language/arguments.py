@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -81,6 +82,13 @@ def read_factor(operator: Any, word: str, factor: Any, *tensors: Any) -> Any:
     if isinstance(factor, float) and not any(tensor.dtype.is_differentiable for tensor in tensors):
         raise refused_factor(word, "f")
     return factor
+
+
+def exact_integer(value: Any) -> int:
+    """Return an integer of any type as an int; TypeError, in words of the operator's signature, for others, bools among them."""
+    if isinstance(value, bool):
+        raise TypeError("an integer is required")
+    return index(value)
 
 
 def hashable(value: Any) -> Any:

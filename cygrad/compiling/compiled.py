@@ -231,8 +231,9 @@ class Compiled:
         """
         broken = with_floats = None
         if has_inputs and any(entry.replay.recorded for entry in entries):      # a backward may call the function with these tensors
-            with_floats, tensors = floats_as_tensors((args, kwargs)), []
-            signature_of(*with_floats, tensors, [])
+            tensors = []
+            with_floats = arguments, keywords = floats_as_tensors((args, kwargs))
+            signature_of(arguments, keywords, tensors, [])
         for entry in entries:
             inputs = tensors.copy()
             broken = first_broken(entry.guards, inputs)

@@ -53,7 +53,8 @@ def drawn(
         for level in levels:
             result = level.leave(result)
         return result
-    checked_out(out, size, dtype)[...] = drawn(size, sample, source, None, out.dtype, device, False)   # an in-place change of out
+    target = checked_out(out, size, dtype)
+    target[...] = drawn(size, sample, source, None, out.dtype, device, False)  # counts as an in-place change of out
     return out.requires_grad_(requires_grad or out.requires_grad)
 
 

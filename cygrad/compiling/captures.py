@@ -166,7 +166,8 @@ class Capture:
         results: list[Any] = []
         template = take_apart(value, results, outside)
         arrays = arrays_without_guards(notes, observation)
-        self.owner._reads_arrays = self.owner._reads_arrays or bool(arrays)
+        if arrays:
+            self.owner._reads_arrays = True
         check_arrays(notes, arrays, is_new, results)
         if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")

@@ -187,9 +187,10 @@ class Compiled:
         if is_replay:
             return result
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
-        with_floats = self._with_floats(inputs, keywords, len(tensors)) if self._follows_floats and not is_refused else None
-        if with_floats is not None:
-            is_replay, result_of_floats = self._replayed(self._entries.get(with_floats[0], ()), with_floats[1], inputs, keywords, True)
+        follows_floats = self._follows_floats and not is_refused
+        floats_key, with_floats = self._with_floats(inputs, keywords, len(tensors)) if follows_floats else (None, [])
+        if floats_key is not None:
+            is_replay, result_of_floats = self._replayed(self._entries.get(floats_key, ()), with_floats, inputs, keywords, True)
             if is_replay:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
@@ -202,7 +203,7 @@ class Compiled:
         capture = Capture(self, key, tensors, others, inputs, keywords)
         has_arrays = inputs is not args or keywords is not kwargs
         has_places = key not in self._at_places and any(entry.reads_numbers for entry in self._entries.get(key, ()))
-        has_floats = with_floats is not None and self._first_keys.get(with_floats[0], key) != key
+        has_floats = floats_key is not None and self._first_keys.get(floats_key, key) != key
         value = capture.run(args, kwargs, has_arrays or has_places or has_floats)
         if has_arrays and not capture.reason and capture.changes is not None:
             capture.run_again(capture.changes, value, inputs, keywords)
@@ -217,8 +218,8 @@ class Compiled:
             self._refuse(key, capture.reason)
         elif capture.entry is not None:
             self._entries.setdefault(key, []).insert(0, capture.entry)
-            if with_floats is not None:
-                self._follow_floats(capture, value, with_floats[0])
+            if floats_key is not None:
+                self._follow_floats(capture, value, floats_key)
             if has_places:
                 self._follow_places(capture, value)
         return value
@@ -276,13 +277,14 @@ class Compiled:
         return self._function(*args, **kwargs)
 
     # ----- Floats that change -----
-    def _with_floats(self, args: Any, kwargs: Any, count: int) -> tuple[Any, list[Any]] | None:
-        """Return the key and the tensors of a call with tensors in place of floats among the arguments; None if these have no more than
-        `count` tensors then, or floats are guarded by value.
+    def _with_floats(self, args: Any, kwargs: Any, count: int) -> tuple[Any, list[Any]]:
+        """Return the key and the tensors of a call with tensors in place of floats among the arguments; None as the key if these have no
+        more than `count` tensors then, or floats are guarded by value.
         """
         tensors: list[Any] = []
         key = signature_of(args, kwargs, tensors, [], True)
-        return None if len(tensors) == count or self._first_keys.get(key, key) is None else (key, tensors)
+        is_guarded = len(tensors) == count or self._first_keys.get(key, key) is None
+        return None if is_guarded else key, tensors
 
     def _follow_floats(self, capture: Capture, value: Any, key: Any) -> None:
         """Make floats inputs of the program that a capture has made, from the second value of them on.
@@ -320,7 +322,7 @@ class Compiled:
             self._entries[capture.key] = [again.entry, *(each for each in self._entries[capture.key] if not each.reads_numbers)]
 
     # ----- Replays -----
-    def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: Any) -> Any:
+    def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: tuple[Any, Any] | None) -> Any:
         positions = positions_of(entry.generators) if entry.generators and (entry.draws or entry.replay.recorded) else {}
         try:
             rerun = Rerun(self, args, kwargs, entry, positions, with_floats) if entry.replay.recorded else None

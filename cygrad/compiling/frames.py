@@ -42,8 +42,8 @@ def is_code_of_package(code: CodeType) -> bool:
 
 def is_inside(code: CodeType) -> bool:
     """Return True for code of the package, NumPy, or the core of Python."""
-    if code.co_filename.startswith(PROGRAMS):
-        return False
+    if code.co_filename.startswith(PACKAGE):
+        return is_code_of_package(code)
     return code.co_filename.startswith(INSIDE) or not code.co_filename.endswith(".py") and code.co_filename.startswith("cygrad/")
 
 

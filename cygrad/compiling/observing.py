@@ -122,7 +122,7 @@ class Observation:
 
     # ----- While the function runs -----
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only files."""
+        """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
         if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
             return
         if event == "call":

@@ -300,7 +300,8 @@ def signature_of(tuple args not None, dict kwargs not None, list tensors not Non
     cdef tuple levels = active_levels()
     cdef Level level
     try:
-        kinds = tuple([kind_of_value(each, tensors, others, levels, has_inputs) for each in (args, kwargs)])
+        kinds = (kind_of_value(args, tensors, others, levels, has_inputs),
+                 kind_of_value(kwargs, tensors, others, levels, has_inputs))
     except RecursionError:
         raise Uncommon("containers that are nested too deep, or contain themselves") from None
     if levels:

@@ -91,8 +91,8 @@ class FloatInput:
         return self._tensor if other.dim() else self._tensor.to(NUMBER_DTYPES[other.dtype])
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__array_"):
-            raise AttributeError(name)      # as a float has none
+        if name not in dir(self.kind):
+            raise AttributeError(f"'{self.kind.__name__}' object has no attribute '{name}'")
         return getattr(self.number, name)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -100,6 +100,11 @@ class FloatInput:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.kind, (self.number,)
+
+    @classmethod
+    def __of_tensors__(cls, tensors: list[Any]) -> Any:
+        """Return the number that a program has computed."""
+        return cls.kind(tensors[0])
 
     def __operand__(self) -> Any:
         """Return the tensor, to be written into one of float64."""

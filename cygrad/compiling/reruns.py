@@ -142,6 +142,8 @@ class Rerun:
                 go_back(self.positions)
                 with outside_of_levels():     # as a replay: the same for all examples of gradients
                     take_apart(self.owner._function(*args, **kwargs), results)
+                for place in self.entry.numbers:
+                    results.insert(place, None)
             finally:
                 go_back(now)
             pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)

@@ -2,21 +2,28 @@
 numbers of the steps of a loop.
 
 Code of Python computes with numbers where no operator sees it. So a function is captured with a `FloatInput` or an `IntInput` in place of
-each, a number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of the number. All else
-reads the value of the tensor, which ends the capture: then floats are guarded by value, and loops run as Python's do.
+each, a number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of the number. Other operators
+of numbers, and of tensors where nothing is recorded, are called again by the program. All else reads the value of the tensor, which ends
+the capture: then floats are guarded by value, and loops run as Python's do.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.graph.noted_calls import call_again
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import strided
-from cygrad._core.memory.storage import dtype_by_name
+from cygrad._core.memory.storage import dtype_by_name, get_default_dtype
+from cygrad._core.operands.arrays import to_array
 from cygrad.compiling.containers import mapped
+from cygrad.pytree import tree_flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +42,14 @@ OF_SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
 NUMBER_DTYPES = {dtype_by_name[name]: dtype_by_name[number] for name, number in
                  (("float32", "float32"), ("float64", "float64"), ("complex64", "float32"), ("complex128", "float64"))}
 INDEXING = {"__getitem__", "__setitem__"}
+FLOATS = (float, np.float64)
 FLOAT64 = dtype_by_name["float64"]
 EXACT = 1 << 53     # integers up to here are floats
+
+
+def number_dtype(dtype: Any) -> Any:
+    """Return the dtype of a number beside a 0-d tensor of a dtype; None where a tensor in place of the number has other bits."""
+    return get_default_dtype() if dtype.kind in "biu" else NUMBER_DTYPES.get(dtype)
 
 
 class FloatInput:
@@ -64,14 +77,14 @@ class FloatInput:
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         others = [value for value in args if isinstance(value, TensorImpl)]
-        if all(other.dtype in NUMBER_DTYPES and other.layout is strided for other in others):
+        if all(number_dtype(other.dtype) is not None and other.layout is strided for other in others):
             if func.__name__ in SAME_BITS and len(args) == 2 and len(others) == 1 and not kwargs:
                 return func(*(value.beside(others[0]) if type(value) is cls else value for value in args))
-            if len({other.dtype for other in others}) == 1 and not others[0].is_complex():
+            if len({other.dtype for other in others}) == 1 and others[0].is_floating_point():
                 result = cls.of_several(func.__name__, others, args[len(others):], kwargs or {})
                 if result is not None:
                     return result
-        return func(*as_numbers(args), **as_numbers(kwargs or {}))
+        return called_again(func, args, kwargs or {})
 
     @classmethod
     def of_several(cls, name: str, tensors: list[Any], others: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -87,8 +100,8 @@ class FloatInput:
         return getattr(first, operator + in_place)(*operands)
 
     def beside(self, other: Any) -> Any:
-        """Return the tensor, as an operand beside another one: a 0-d one would be promoted to float64."""
-        return self._tensor if other.dim() else self._tensor.to(NUMBER_DTYPES[other.dtype])
+        """Return the tensor, as an operand beside another one: one of integers, or a 0-d one, would be promoted to float64."""
+        return self._tensor if other.dim() and other.dtype in NUMBER_DTYPES else self._tensor.to(number_dtype(other.dtype))
 
     def __getattr__(self, name: str) -> Any:
         if name not in dir(self.kind):
@@ -123,6 +136,13 @@ class FloatInput:
         return self.like(abs(self._tensor))
 
 
+class NumpyFloatInput(FloatInput):
+    """A number in place of a float64 of NumPy's."""
+
+    __slots__ = ()
+    kind = np.float64
+
+
 class IntInput(FloatInput):
     """A number in place of an int; `bound` is the largest value that it or its negative may have. Sums and products are exact."""
 
@@ -151,6 +171,9 @@ class IntInput(FloatInput):
         return self._tensor.long()
 
 
+OF_OTHER_KINDS = NumpyFloatInput, IntInput
+
+
 def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object) -> Any:
     """Return a value with other values in place of all values of a type, also in containers (of a type)."""
     if type(value) is kind:
@@ -160,7 +183,7 @@ def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: t
 
 def as_numbers(value: Any) -> Any:
     """Return a value with numbers in place of inputs, which are read."""
-    for kind in (FloatInput, IntInput):
+    for kind in (FloatInput, NumpyFloatInput, IntInput):
         value = replaced(value, kind, operator.attrgetter("number"))
     return value
 
@@ -170,16 +193,18 @@ def floats_as_tensors(value: Any, containers: type = object) -> Any:
     return replaced(value, float, lambda number: scalar_tensor(number, FLOAT64), containers)
 
 
-def floats_as_inputs(value: Any, tensors: Any) -> Any:
-    """Return a value with inputs in place of floats, of the same value with tensors there."""
-    return FloatInput(tensors) if type(value) is float else mapped(floats_as_inputs, value, tensors)
+def floats_as_inputs(value: Any) -> Any:
+    """Return a value with inputs in place of floats, also in containers, of which copies are made."""
+    for kind, of_tensor in ((float, FloatInput), (np.float64, NumpyFloatInput)):
+        value = replaced(value, kind, lambda number, of_tensor=of_tensor: of_tensor(scalar_tensor(number, FLOAT64)))
+    return value
 
 
 def operand_of(value: Any) -> Any:
     """Return a number as an operand beside a tensor of float64; None for values that are not the same number there."""
     if issubclass(type(value), FloatInput):
         return value._tensor
-    return value if type(value) is float or type(value) is int and -EXACT <= value <= EXACT else None
+    return value if type(value) in FLOATS or type(value) is int and -EXACT <= value <= EXACT else None
 
 
 def is_int(value: Any) -> bool:
@@ -194,6 +219,11 @@ def bound_of(first: Any, second: Any, compute: Callable[[Any, Any], Any]) -> int
     return bounds[0] * bounds[1] if compute is operator.mul else bounds[0] + bounds[1]
 
 
+def result_kind(*values: Any) -> type[FloatInput]:
+    """Return the class of a float computed from numbers: NumPy's, if one of them is NumPy's."""
+    return NumpyFloatInput if any(type(value) in (NumpyFloatInput, np.float64) for value in values) else FloatInput
+
+
 def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Return the method of an operator of two numbers."""
 
@@ -201,15 +231,69 @@ def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
         operand = operand_of(other)
         if operand is None:
             return NotImplemented if isinstance(other, TensorImpl) else by_number(name, self.number, other)
-        bound = bound_of(self, other, compute)
+        bound, kind = bound_of(self, other, compute), result_kind(self, other)
         if bound is not None and bound > EXACT:
             return by_number(name, self.number, as_numbers(other))
         a, b = (operand, self._tensor) if name.startswith("__r") else (self._tensor, operand)
         if compute is operator.truediv and b == 0:
+            if kind is NumpyFloatInput:     # a warning
+                return by_number(name, self.number, as_numbers(other))
             raise ZeroDivisionError("division by zero" if is_int(self) and is_int(other) else "float division by zero")
-        return FloatInput(compute(a, b)) if bound is None else IntInput(compute(a, b), bound)
+        return kind(compute(a, b)) if bound is None else IntInput(compute(a, b), bound)
 
     return method
+
+
+def number_in(value: Any) -> float:
+    """Return a number, or the number in a 0-d tensor: a read of an array may be part of a call, other than `float(tensor)`."""
+    return to_array(value).item() if isinstance(value, TensorImpl) else float(value)
+
+
+def number_of_two(compute: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Return the tensor of a number that Python computes from two, which may be tensors; TypeError if it is no float."""
+    result = compute(number_in(a), number_in(b))
+    if type(result) is not float:
+        raise TypeError(f"a number became a {type(result).__name__}")
+    return scalar_tensor(result, FLOAT64)
+
+
+def computed_again(name: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return the method of an operator of two numbers that tensors compute otherwise: a program calls it again."""
+
+    def method(self: FloatInput, other: Any, *modulus: Any) -> Any:
+        operand = operand_of(other)
+        if operand is None or modulus or type(self) is IntInput or result_kind(self, other) is NumpyFloatInput:
+            is_tensor = isinstance(other, TensorImpl)
+            return NotImplemented if is_tensor else by_number(name, self.number, *as_numbers((other, *modulus)))
+        pair = (operand, self._tensor) if name.startswith("__r") else (self._tensor, operand)
+        return FloatInput(call_again(functools.partial(number_of_two, compute), pair, {}))
+
+    return method
+
+
+class WithNumbers:
+    """An operator as a function of tensors that take the place of numbers among its arguments."""
+
+    def __init__(self, func: Callable[..., Any], places: list[int], names: list[str]) -> None:
+        self.func, self.places, self.names = func, places, names
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = tuple(number_in(value) if place in self.places else value for place, value in enumerate(args))
+        return self.func(*args, **{name: number_in(value) if name in self.names else value for name, value in kwargs.items()})
+
+
+def called_again(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of an operator of floats, which a program calls again; with the values, if a gradient is to be computed."""
+    values = *args, *kwargs.values()
+    items = tree_flatten(values)[0]
+    is_recorded = is_grad_enabled() and any(isinstance(item, TensorImpl) and item.requires_grad for item in items)
+    if is_recorded or any(issubclass(type(item), FloatInput) and not any(item is value for value in values) or type(item) in OF_OTHER_KINDS
+                          for item in items):
+        return func(*as_numbers(args), **as_numbers(kwargs))
+    places = [place for place, value in enumerate(args) if type(value) is FloatInput]
+    names = [name for name, value in kwargs.items() if type(value) is FloatInput]
+    args, kwargs = replaced((args, kwargs), FloatInput, FloatInput.__operand__)
+    return call_again(WithNumbers(func, places, names), args, kwargs)
 
 
 def comparison(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -218,7 +302,8 @@ def comparison(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
     def method(self: FloatInput, other: Any) -> Any:
         operand = operand_of(other)
         if operand is not None:
-            return bool(compute(self._tensor, operand))
+            result = bool(compute(self._tensor, operand))
+            return np.bool_(result) if result_kind(self, other) is NumpyFloatInput else result
         return NotImplemented if isinstance(other, (TensorImpl, str, type(None))) else getattr(self.number, name)(other)
 
     return method
@@ -244,7 +329,10 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 for _name in ("add", "sub", "mul", "truediv"):
     for _method in f"__{_name}__", f"__r{_name}__":
         setattr(FloatInput, _method, arithmetic(_method, getattr(operator, _name)))
-for _class in (FloatInput, IntInput):
+for _name in ("pow", "floordiv", "mod"):
+    for _method in f"__{_name}__", f"__r{_name}__":
+        setattr(FloatInput, _method, computed_again(_method, getattr(operator, _name)))
+for _class in (FloatInput, NumpyFloatInput, IntInput):
     for _name in vars(_class.kind).keys() - vars(FloatInput).keys() - vars(_class).keys() - {"__getattribute__", "__new__"} | {"__hash__"}:
         if callable(getattr(_class.kind, _name)):
             setattr(_class, _name, of_number(_name))

@@ -21,7 +21,7 @@ from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.containers import containers_in, take_apart
-from cygrad.compiling.number_inputs import replaced
+from cygrad.compiling.number_inputs import FloatInput, as_numbers, replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
 from cygrad.generator import Generator, go_back, position_of, positions_of
@@ -59,6 +59,7 @@ class Entry(NamedTuple):
     path: int                       # the way through the function, as a number
     reads_numbers: bool             # code of Python computes with integers of tensors: it is for these alone
     follows_places: bool            # a part at a place that a tensor names is a copy, for all places
+    number_places: list[int]        # places among the results of tensors that stand for numbers
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
 
 
@@ -140,7 +141,7 @@ class Capture:
     def run_again(self, changes: Changes, value: Any, args: Any, kwargs: Any, follows_places: bool = False) -> None:
         """Make the program in a second run of the call, from the state before its changes, if that has the same result and changes."""
         with contextlib.suppress(Exception), changes.undone() as are_made_again:    # of the function, which has had its call
-            self.run_aside(args, kwargs, lambda again: are_same(again, value) and are_made_again(), follows_places)
+            self.run_aside(args, kwargs, lambda again: are_same(as_numbers(again), value) and are_made_again(), follows_places)
 
     def program(self, notes: Notes, observation: Observation, value: Any, is_new: Callable[[Any], bool],
                 outside: Collection[int] = ()) -> Entry:
@@ -165,6 +166,9 @@ class Capture:
         changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results, outside)
+        number_places = [place for place, result in enumerate(results) if issubclass(type(result), FloatInput)]
+        for place in number_places:
+            results[place] = results[place].__operand__()
         arrays = arrays_without_guards(notes, observation)
         if arrays:
             self.owner._reads_arrays = True
@@ -239,7 +243,7 @@ class Capture:
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + by_identity + of_gradients, len(self.tensors), template, gradients, differentiable,
                      shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path,
-                     reads_numbers, follows_places, forms)
+                     reads_numbers, follows_places, number_places, forms)
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a backward part for gradients of other layouts, or of some results only: the others are None.

@@ -233,7 +233,7 @@ class Compiled:
         broken = with_floats = None
         if has_inputs and any(entry.replay.recorded for entry in entries):      # a backward may call the function with these tensors
             tensors = []
-            with_floats = arguments, keywords = floats_as_tensors((args, kwargs))
+            with_floats = arguments, keywords = floats_as_inputs((args, kwargs))
             signature_of(arguments, keywords, tensors, [])
         for entry in entries:
             inputs = tensors.copy()
@@ -296,11 +296,11 @@ class Compiled:
             return
         tensors: list[Any] = []
         others: list[Any] = []
-        args, kwargs = floats_as_tensors((capture.args, capture.kwargs))
+        args, kwargs = floats_as_inputs((capture.args, capture.kwargs))
         has_all = signature_of(args, kwargs, tensors, others) == key     # no floats in containers of which no copies are made
         again = Capture(self, key, tensors, others, args, kwargs)
         if has_all and "type" not in capture.names:
-            again.run_again(capture.changes, value, *floats_as_inputs((capture.args, capture.kwargs), (args, kwargs)))
+            again.run_again(capture.changes, value, args, kwargs)
         if again.entry is not None:
             self._entries.setdefault(key, []).insert(0, again.entry)
             self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]

@@ -30,12 +30,12 @@ def items_of(value: Any) -> tuple[list[Any], Any]:
     return ([], None) if is_object else opened(value)
 
 
-def mapped(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """Return a container of the results of a function for its items, and for items of other containers; itself if they are the same."""
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return a container of the results of a function for its items; itself if they are the same."""
     items, spec = items_of(value)
     if spec is None:
         return value
-    results = [function(*each) for each in zip(items, *(items_of(other)[0] for other in others), strict=True)]
+    results = list(map(function, items))
     return value if all(map(operator.is_, results, items)) else spec.unflatten(results)
 
 
@@ -55,6 +55,8 @@ def containers_in(tree: Any) -> dict[int, Any]:
 def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), levels: int = DEEPEST) -> Any:
     """Return a value with holes for its tensors, which are appended; Uncapturable for objects that may differ each time.
 
+    Numbers that are inputs are appended in place of their tensors, from which the template makes numbers.
+
     outside: ids of containers that are no new ones.
     """
     met = {*outside} if levels == DEEPEST else cast("set[int]", outside)        # containers of the value are added
@@ -64,6 +66,9 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), le
                 return Hole(number)
         tensors.append(value)
         return Hole(len(tensors) - 1)
+    if hasattr(type(value), "__of_tensors__"):
+        tensors.append(value)
+        return Made(value.__of_tensors__, [Hole(len(tensors) - 1)])
     if isinstance(value, PLAIN) and (isinstance(value, Enum) or not getattr(value, "__dict__", None)):
         return value
     items, spec = items_of(value)

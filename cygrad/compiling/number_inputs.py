@@ -2,21 +2,28 @@
 numbers of the steps of a loop.
 
 Code of Python computes with numbers where no operator sees it. So a function is captured with a `FloatInput` or an `IntInput` in place of
-each, a number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of the number. All else
-reads the value of the tensor, which ends the capture: then floats are guarded by value, and loops run as Python's do.
+each, a number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of the number. Other
+operators of numbers, and of tensors where nothing is recorded, are called again by the program. All else reads the value of the tensor,
+which ends the capture: then floats are guarded by value, and loops run as Python's do.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.graph.noted_calls import call_again
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import strided
-from cygrad._core.memory.storage import dtype_by_name
+from cygrad._core.memory.storage import dtype_by_name, get_default_dtype
+from cygrad._core.operands.arrays import to_array
 from cygrad.compiling.containers import mapped
+from cygrad.pytree import tree_flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +42,14 @@ OF_SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
 NUMBER_DTYPES = {dtype_by_name[name]: dtype_by_name[number] for name, number in
                  (("float32", "float32"), ("float64", "float64"), ("complex64", "float32"), ("complex128", "float64"))}
 INDEXING = {"__getitem__", "__setitem__"}
+FLOATS = (float, np.float64)
 FLOAT64 = dtype_by_name["float64"]
 EXACT = 1 << 53     # integers up to here are floats
+
+
+def number_dtype(dtype: Any) -> Any:
+    """Return the dtype of a number beside a 0-d tensor of a dtype; None where a tensor in place of the number has other bits."""
+    return get_default_dtype() if dtype.kind in "biu" else NUMBER_DTYPES.get(dtype)
 
 
 class FloatInput:
@@ -64,14 +77,14 @@ class FloatInput:
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         others = [value for value in args if isinstance(value, TensorImpl)]
-        if all(other.dtype in NUMBER_DTYPES and other.layout is strided for other in others):
+        if all(number_dtype(other.dtype) is not None and other.layout is strided for other in others):
             if func.__name__ in SAME_BITS and len(args) == 2 and len(others) == 1 and not kwargs:
                 return func(*(value.beside(others[0]) if type(value) is cls else value for value in args))
-            if len({other.dtype for other in others}) == 1 and not others[0].is_complex():
+            if len({other.dtype for other in others}) == 1 and others[0].is_floating_point():
                 result = cls.of_several(func.__name__, others, args[len(others):], kwargs or {})
                 if result is not None:
                     return result
-        return func(*as_numbers(args), **as_numbers(kwargs or {}))
+        return called_again(func, args, kwargs or {})
 
     @classmethod
     def of_several(cls, name: str, tensors: list[Any], others: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -87,12 +100,12 @@ class FloatInput:
         return getattr(first, operator + in_place)(*operands)
 
     def beside(self, other: Any) -> Any:
-        """Return the tensor, as an operand beside another one: a 0-d one would be promoted to float64."""
-        return self._tensor if other.dim() else self._tensor.to(NUMBER_DTYPES[other.dtype])
+        """Return the tensor, as an operand beside another one: one of integers, or a 0-d one, would be promoted to float64."""
+        return self._tensor if other.dim() and other.dtype in NUMBER_DTYPES else self._tensor.to(number_dtype(other.dtype))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__array_"):
-            raise AttributeError(name)      # as a float has none
+        if name not in dir(self.kind):
+            raise AttributeError(f"'{self.kind.__name__}' object has no attribute '{name}'")
         return getattr(self.number, name)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -100,6 +113,16 @@ class FloatInput:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.kind, (self.number,)
+
+    @classmethod
+    def of(cls, number: float) -> Any:
+        """Return the input in place of a number."""
+        return cls(scalar_tensor(number, FLOAT64))
+
+    @classmethod
+    def __of_tensors__(cls, tensors: list[Any]) -> Any:
+        """Return the number that a program has computed."""
+        return cls.kind(tensors[0])
 
     def __operand__(self) -> Any:
         """Return the tensor, to be written into one of float64."""
@@ -116,6 +139,13 @@ class FloatInput:
 
     def __abs__(self) -> Any:
         return self.like(abs(self._tensor))
+
+
+class NumpyFloatInput(FloatInput):
+    """A number in place of a float64 of NumPy's."""
+
+    __slots__ = ()
+    kind = np.float64
 
 
 class IntInput(FloatInput):
@@ -155,7 +185,7 @@ def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: t
 
 def as_numbers(value: Any) -> Any:
     """Return a value with numbers in place of inputs, which are read."""
-    for kind in (FloatInput, IntInput):
+    for kind in (FloatInput, NumpyFloatInput, IntInput):
         value = replaced(value, kind, operator.attrgetter("number"))
     return value
 
@@ -165,16 +195,16 @@ def floats_as_tensors(value: Any, containers: type = object) -> Any:
     return replaced(value, float, lambda number: scalar_tensor(number, FLOAT64), containers)
 
 
-def floats_as_inputs(value: Any, tensors: Any) -> Any:
-    """Return a value with inputs in place of floats, of the same value with tensors there."""
-    return FloatInput(tensors) if type(value) is float else mapped(floats_as_inputs, value, tensors)
+def floats_as_inputs(value: Any) -> Any:
+    """Return a value with inputs in place of floats, also in containers, of which copies are made."""
+    return replaced(replaced(value, float, FloatInput.of), np.float64, NumpyFloatInput.of)
 
 
 def operand_of(value: Any) -> Any:
     """Return a number as an operand beside a tensor of float64; None for values that are not the same number there."""
     if issubclass(type(value), FloatInput):
         return value._tensor
-    return value if type(value) is float or type(value) is int and -EXACT <= value <= EXACT else None
+    return value if type(value) in FLOATS or type(value) is int and -EXACT <= value <= EXACT else None
 
 
 def is_int(value: Any) -> bool:
@@ -189,6 +219,11 @@ def bound_of(first: Any, second: Any, compute: Callable[[Any, Any], Any]) -> int
     return bounds[0] * bounds[1] if compute is operator.mul else bounds[0] + bounds[1]
 
 
+def result_kind(*values: Any) -> type[FloatInput]:
+    """Return the class of a float computed from numbers: NumPy's, if one of them is NumPy's."""
+    return NumpyFloatInput if any(type(value) in (NumpyFloatInput, np.float64) for value in values) else FloatInput
+
+
 def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Return the method of an operator of two numbers."""
 
@@ -196,15 +231,72 @@ def arithmetic(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
         operand = operand_of(other)
         if operand is None:
             return NotImplemented if isinstance(other, TensorImpl) else by_number(name, self.number, other)
-        bound = bound_of(self, other, compute)
+        bound, kind = bound_of(self, other, compute), result_kind(self, other)
         if bound is not None and bound > EXACT:
             return by_number(name, self.number, as_numbers(other))
         a, b = (operand, self._tensor) if name.startswith("__r") else (self._tensor, operand)
         if compute is operator.truediv and b == 0:
+            if kind is NumpyFloatInput:     # a warning
+                return by_number(name, self.number, as_numbers(other))
             raise ZeroDivisionError("division by zero" if is_int(self) and is_int(other) else "float division by zero")
-        return FloatInput(compute(a, b)) if bound is None else IntInput(compute(a, b), bound)
+        return kind(compute(a, b)) if bound is None else IntInput(compute(a, b), bound)
 
     return method
+
+
+class WithNumbers:
+    """A function of tensors that take the place of some numbers among its arguments; `kinds`: their classes, by place or name."""
+
+    def __init__(self, func: Callable[..., Any], kinds: dict[int | str, type]) -> None:
+        self.func, self.kinds = func, kinds
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(*(self.argument(place, value) for place, value in enumerate(args)),
+                         **{name: self.argument(name, value) for name, value in kwargs.items()})
+
+    def argument(self, key: int | str, value: Any) -> Any:
+        kind = self.kinds.get(key)
+        return value if kind is None else kind(to_array(value).item())     # part of a call, unlike `float(tensor)`
+
+
+def number_tensor(kind: type[float], function: Callable[..., Any], *operands: Any) -> Any:
+    """Return the tensor of a number that a function returns; TypeError if it is of another class."""
+    result = function(*operands)
+    if type(result) is not kind:
+        raise TypeError(f"a {kind.__name__} became a {type(result).__name__}")
+    return scalar_tensor(result, FLOAT64)
+
+
+def computed_again(name: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return the method of an operator of two numbers that tensors compute otherwise: a program calls it again."""
+
+    def method(self: FloatInput, other: Any, *modulus: Any) -> Any:
+        if operand_of(other) is None or modulus or is_int(self) or type(other) is IntInput:
+            is_tensor = isinstance(other, TensorImpl)
+            return NotImplemented if is_tensor else by_number(name, self.number, *as_numbers((other, *modulus)))
+        pair, kind = (other, self) if name.startswith("__r") else (self, other), result_kind(self, other)
+        function = functools.partial(number_tensor, kind.kind, WithNumbers(compute, kinds_of(dict(enumerate(pair)))))
+        return kind(call_again(function, tuple(map(operand_of, pair)), {}))
+
+    return method
+
+
+def kinds_of(values: dict[Any, Any]) -> dict[Any, type]:
+    """Return the classes of the numbers that inputs among some values stand for."""
+    return {key: value.kind for key, value in values.items() if issubclass(type(value), FloatInput)}
+
+
+def called_again(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of an operator of floats, which a program calls again; with the values, if a gradient is to be computed."""
+    values: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+    items, kinds = tree_flatten([*values.values()])[0], kinds_of(values)
+    is_recorded = is_grad_enabled() and any(isinstance(item, TensorImpl) and item.requires_grad for item in items)
+    has_others = any(issubclass(type(item), FloatInput) and not any(item is value for value in values.values()) for item in items)
+    if is_recorded or has_others or int in kinds.values():
+        return func(*as_numbers(args), **as_numbers(kwargs))
+    operands = {key: value.__operand__() if key in kinds else value for key, value in values.items()}
+    arguments = tuple(operands.pop(place) for place in range(len(args)))
+    return call_again(WithNumbers(func, kinds), arguments, operands)
 
 
 def comparison(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -213,7 +305,8 @@ def comparison(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, 
     def method(self: FloatInput, other: Any) -> Any:
         operand = operand_of(other)
         if operand is not None:
-            return bool(compute(self._tensor, operand))
+            result = bool(compute(self._tensor, operand))
+            return np.bool_(result) if result_kind(self, other) is NumpyFloatInput else result
         return NotImplemented if isinstance(other, (TensorImpl, str, type(None))) else getattr(self.number, name)(other)
 
     return method
@@ -239,7 +332,10 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 for _name in ("add", "sub", "mul", "truediv"):
     for _method in f"__{_name}__", f"__r{_name}__":
         setattr(FloatInput, _method, arithmetic(_method, getattr(operator, _name)))
-for _class in (FloatInput, IntInput):
+for _name in ("pow", "floordiv", "mod"):
+    for _method in f"__{_name}__", f"__r{_name}__":
+        setattr(FloatInput, _method, computed_again(_method, getattr(operator, _name)))
+for _class in (FloatInput, NumpyFloatInput, IntInput):
     for _name in vars(_class.kind).keys() - vars(FloatInput).keys() - vars(_class).keys() - {"__getattribute__", "__new__"} | {"__hash__"}:
         if callable(getattr(_class.kind, _name)):
             setattr(_class, _name, of_number(_name))

@@ -16,7 +16,7 @@ from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.array_inputs import as_arrays
 from cygrad.compiling.captures import Capture, Entry, plain_of
 from cygrad.compiling.containers import take_apart
-from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs, floats_as_tensors
+from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs
 from cygrad.compiling.observing import is_observed
 from cygrad.generator import go_back, positions_of
 
@@ -56,7 +56,7 @@ class Rerun:
                  with_floats: tuple[Any, Any] | None, levels: tuple[Level, ...] = ()) -> None:
         self.owner, self.args, self.kwargs, self.entry = owner, args, kwargs, entry
         self.positions = positions      # of generators, before the call
-        self.with_floats = with_floats  # the arguments with tensors in place of floats, if these are inputs of the program
+        self.with_floats = with_floats  # the arguments with inputs in place of floats, if these are inputs of the program
         self.levels = levels            # around the call
         self.freed: frozenset[int] = frozenset()    # values, by backwards of some results
 
@@ -102,13 +102,11 @@ class Rerun:
         """Return the arguments, with inputs in place of floats that are inputs; RuntimeError where others than tensors have changed."""
         args, kwargs = self.args, self.kwargs
         if self.with_floats is not None:
-            args, kwargs = floats_as_tensors((args, kwargs))
+            args, kwargs = floats_as_inputs((args, kwargs))
         if plain_of(args, kwargs) != self.entry.plain:
             raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "
                                "needs it")
-        if self.with_floats is None:
-            return args, kwargs
-        return floats_as_inputs((self.args, self.kwargs), self.with_floats)
+        return self.with_floats or (args, kwargs)
 
     def has_values(self, inputs: Sequence[Any]) -> bool:
         """Say whether the values outside of the function are as they were at the call."""
@@ -142,6 +140,8 @@ class Rerun:
                 go_back(self.positions)
                 with outside_of_levels():     # as a replay: the same for all examples of gradients
                     take_apart(self.owner._function(*args, **kwargs), results)
+                for place in self.entry.number_places:
+                    results.insert(place, None)
             finally:
                 go_back(now)
             pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)

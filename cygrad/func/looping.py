@@ -190,6 +190,8 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
     entry, inputs, checks = program
     guards = [guard for guard in entry.guards if guard.role == GuardRole.TENSOR]
     carried, slices = tree_flatten(carry)[0], tree_flatten(x)[0] if leaves else []
+    if entry.number_places:
+        return None
     new_carry, y = put_together(entry.template, _Places())
     carry_numbers, y_numbers = (list(map(_number_of, tree_flatten(tree)[0])) for tree in (new_carry, () if y is None else y))
     first_constant, forms = len(carried) + len(slices), entry.gradient_forms

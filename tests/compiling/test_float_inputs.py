@@ -76,28 +76,32 @@ FOLLOWED = {
     "products": (lambda x, r: x.addcmul(x, x + 1, value=r).addcdiv_(x, x - 5, value=1 - r), 1),
     "interpolation": (lambda x, r: x.lerp(x * x, r).lerp_(x, weight=1 - r), 1),
     "gradient of a multiple": (gradient_of_a_multiple, 1),
+    "power": (lambda x, r: x ** r, 1),
+    "power of a number": (lambda x, r: x * (r ** 2 + abs(r) ** 0.5), 1),
+    "exponential": (lambda x, r: x * 2.0 ** min(r, 9.0), 2),
+    "remainder": (lambda x, r: x * (r % 0.3 + r // 2.0), 1),
+    "parameter": (lambda x, r: x.clamp(r, 5.0), 1),
+    "choices": (lambda x, r: cg.where(x > r, r, x), 1),
+    "fill": (lambda x, r: x.clone().fill_(r), 1),
+    "multiple of another dtype": (lambda x, r: x.add(x.float(), alpha=r), 1),
+    "half": (lambda x, r: x.half() * r, 1),
+    "integers": (lambda x, r: x * (cg.arange(3) * r) - cg.tensor([True, False, True]) * r, 1),
+    "result": (lambda x, r: (x * r, r), 1),
+    "computed result": (lambda x, r: {"loss": x * r, "rate": r * 2}, 1),
 }
 # Functions that read their floats, or compute otherwise with a tensor than with a float.
 BY_VALUE = {
-    "power": lambda x, r: x ** r,
-    "power of a number": lambda x, r: x * 2.0 ** r,
-    "parameter": lambda x, r: x.clamp(r, 5.0),
-    "result": lambda x, r: (x * r, r),
-    "computed result": lambda x, r: {"loss": x * r, "rate": r * 2},
     "math": lambda x, r: x * math.atan(r),
     "NumPy": lambda x, r: x * np.cos(r / (1 + r * r)),
     "array": lambda x, r: x * cg.tensor([r, r], dtype=cg.float64)[0],
     "recorded product": lambda x, r: x.clone().requires_grad_().addcmul(x, x + 1, value=r).detach(),
-    "multiple of another dtype": lambda x, r: x.add(x.float(), alpha=r),
     "factory": lambda x, r: x + cg.full((3,), r),
     "text": lambda x, r: x * len(f"{r}"),
     "format": lambda x, r: x * len("%.3f" % r),        # noqa: UP031
     "key of a dict": lambda x, r: x * {0.1: 2.0, 0.7: 3.0}.get(r, 4.0),
     "type": lambda x, r: x * (abs(r) if type(r) is float else r),
-    "half": lambda x, r: x.half() * r,
     "library": lambda x, r: x * len(repr(statistics.fmean([r, 2.0]))),
     "copy": lambda x, r: x * copy.copy([r])[0].conjugate(),
-    "remainder": lambda x, r: x * (r % 0.3 + r // 2.0),
     "exception": lambda x, r: x * (r.as_integer_ratio()[0] % 7 if math.isfinite(r) else 1),
 }
 
@@ -117,11 +121,13 @@ def equal(ours, theirs):
         same_bits(a, b) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else a == b for a, b in zip(ours, theirs, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")      # by floats of NumPy
+@pytest.mark.parametrize("kind", [float, np.float64])
 @pytest.mark.parametrize("name", FOLLOWED)
-def test_a_second_value_makes_a_float_an_input(name):
+def test_a_second_value_makes_a_float_an_input(name, kind):
     function, ways = FOLLOWED[name]
     compiled = captured(function)
-    for value in VALUES:
+    for value in map(kind, VALUES):
         assert equal(outcome(compiled, X, value), outcome(function, X, value)), value
     assert compiled.cache_info().misses <= 2 * ways and compiled.cache_info().hits >= len(VALUES) - 3 * ways
 
@@ -274,7 +280,9 @@ OPERATIONS = [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda
               lambda a, b: a if isinstance(a, float) else a.sin(), lambda a, b: b if isinstance(a, float) and a > 0.5 else a,
               lambda a, b: a if isinstance(a, float) else a.sum(), lambda a, b: a + 2, lambda a, b: 3 / b, lambda a, b: a * 1.5,
               lambda a, b: a.clone().mul_(b).sub_(0.5) if isinstance(a, cg.Tensor) and isinstance(b, float) else a,
-              lambda a, b: cg.where(a.real > b, a, b * a) if isinstance(a, cg.Tensor) and isinstance(b, float) else b]
+              lambda a, b: cg.where(a.real > b, a, b * a) if isinstance(a, cg.Tensor) and isinstance(b, float) else b,
+              lambda a, b: a ** 2, lambda a, b: a % 0.7 - b // 2 if isinstance(a, float) and isinstance(b, float) else a,
+              lambda a, b: a.real.clamp(max=b) if isinstance(a, cg.Tensor) and isinstance(b, float) else a]
 
 
 class Program:
@@ -289,12 +297,14 @@ class Program:
         values = [(x * 0.5).to(self.dtypes[0]), x.sum().to(self.dtypes[1]), r, s]
         for operation, a, b in self.steps:
             values.append(operation(values[a], values[b]))
-        return tuple(value for value in values if isinstance(value, cg.Tensor))
+        return tuple(values)
 
 
 def with_gradient(function, x, r, s):
     results = function(x.requires_grad_(), r, s)
-    return *(result.detach() for result in results), grad(sum(result.abs().sum() for result in results), x)[0]
+    tensors = [result for result in results if isinstance(result, cg.Tensor)]
+    return (*(result.detach() if isinstance(result, cg.Tensor) else result for result in results),
+            grad(sum(result.abs().sum() for result in tensors), x)[0])
 
 
 @pytest.mark.filterwarnings("ignore:compile")
@@ -304,9 +314,9 @@ def test_functions_at_random(first):
     with np.errstate(all="ignore"):
         for seed in range(first, first + 50):
             function, stream = Program(seed), random.Random(seed)
-            compiled = cg.compile(function)
+            compiled, kinds = cg.compile(function), stream.choices([float, np.float64], k=2)
             for k in range(6):
-                r, s = (stream.choice([stream.uniform(-2, 2), *VALUES]) for _ in range(2))
+                r, s = (kind(stream.choice([stream.uniform(-2, 2), *VALUES])) for kind in kinds)
                 assert equal(*(outcome(with_gradient, call, X * (k + 1), r, s) for call in (compiled, function))), (seed, k)
             replays += compiled.cache_info().hits
     assert replays > 80

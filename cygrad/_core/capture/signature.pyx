@@ -20,7 +20,7 @@ from collections import OrderedDict, defaultdict
 from struct import pack
 from types import MethodType
 
-from numpy import generic, ndarray, void
+from numpy import float64, generic, ndarray, void
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.compute.creation import scalar_tensor
@@ -190,8 +190,9 @@ cdef object kind_of_value(object value, list tensors, list others, tuple levels,
     """Return the kind of a value. has_inputs: floats, but for keys, are tensors."""
     if isinstance(value, TensorImpl):
         return kind_of_parts(value, tensors, levels)
-    if has_inputs and type(value) is float:
-        return kind_of_parts(scalar_tensor(value, FLOAT64), tensors, levels)
+    if has_inputs and (type(value) is float or type(value) is float64):
+        kind = kind_of_parts(scalar_tensor(value, FLOAT64), tensors, levels)
+        return kind if type(value) is float else (float64, kind)
     if is_plain_value(value):
         return plain_kind(value)
     enter_container(" while arguments of a compiled function are read")
@@ -217,6 +218,9 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
         return kind, *[kind_of_value(item, tensors, others, levels, has_inputs) for item in value]
     if kind is slice:
         return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.start, value.stop, value.step)]
+    if hasattr(kind, "__of_tensors__"):         # an object in place of a number
+        form = kind_of_parts(value._tensor, tensors, levels)
+        return form if value.kind is float else (value.kind, form)
     if kind is range or isinstance(value, generic) and not isinstance(value, void):
         return (kind, value.start, value.stop, value.step) if kind is range else (kind, value.dtype, value.tobytes())
     if kind is MethodType:

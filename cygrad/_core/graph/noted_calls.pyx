@@ -141,6 +141,11 @@ cdef object noted_call(object function, tuple arguments, dict keywords, bint may
     return result
 
 
+def call_again(object function not None, tuple arguments not None, dict keywords not None):
+    """Call a function that looks at values and has the same meaning each time: a program calls it again."""
+    return noted_call(function, arguments, keywords)
+
+
 cdef tuple place_for(Notes notes, TensorImpl tensor, bint reads, bint writes):
     """Return the slot and the offset of a tensor, and whether a call writes there."""
     cdef Place place

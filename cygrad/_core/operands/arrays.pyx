@@ -235,7 +235,11 @@ cpdef object refuse_sparse(object value):
 
 
 cdef object foreign_operand(object argument):
-    """Turn a NumPy array into a tensor over its elements and a NumPy scalar into a number; leave the rest to other packages."""
+    """Turn a NumPy array into a tensor over its elements and a NumPy scalar into a number; leave the rest to other packages, and to objects
+    in place of these, which override operators.
+    """
+    if hasattr(type(argument), "__torch_function__"):
+        return NotImplemented
     if isinstance(argument, numpy.ndarray):
         return note_array_below(tensor_of_array(readable(argument)), argument)
     for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float), (numpy.complexfloating, complex):

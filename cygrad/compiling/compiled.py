@@ -18,6 +18,7 @@ from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays
 from cygrad.compiling.captures import Capture
+from cygrad.compiling.explaining import changed_argument, described
 from cygrad.compiling.number_inputs import floats_as_inputs, floats_as_tensors
 from cygrad.compiling.observing import is_observed
 from cygrad.compiling.reruns import Rerun
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from cygrad.compiling.captures import Entry
 
 MOST_CAPTURES = 16
+MOST_UNMATCHED = 64     # calls in a row
 MOST_UNSETTLED = 2      # calls of a kind that change values outside, before it is refused
 
 
@@ -101,8 +103,10 @@ class Compiled:
         self._refused: set[Any] = set()
         self._at_places: set[Any] = set()       # kinds whose programs are for the places alone that tensors name
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
-        self._hits = self._misses = self._eager = self._early = 0
+        self._by_value = ""             # why a float is guarded by value
+        self._hits = self._misses = self._eager = self._early = self._dropped = 0
         self._unsettled: Counter[Any] = Counter()
+        self._unmatched: dict[Any, tuple[int, int]] = {}    # by kind: calls in a row that had no replay, and hits before
         self._reads_arrays = False      # of NumPy's, which no guard has
         self._is_step = self._warned = is_step      # of a loop: which containers it returns does not matter
 
@@ -145,7 +149,9 @@ class Compiled:
                 for _ in range(2):      # the first call may be too early
                     self(*args, **kwargs)
                     try:
-                        entries = self._entries.get(signature_with_arrays((args, kwargs))[1], [])
+                        inputs, key, _, _ = signature_with_arrays((args, kwargs))
+                        floats_key = signature_of(*inputs, [], [], True)
+                        entries = self._entries.get(key) or self._entries.get(floats_key, [])
                     except (Uncommon, TypeError, ValueError, RecursionError) as error:
                         return f"not captured: {error}"
                     if entries or caught:
@@ -154,20 +160,13 @@ class Compiled:
                 self._warned = warned
         if not entries:
             return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
-        names, groups, large, calls, decisions, arena, residuals = entries[0].replay.described()
-        counts = Counter(name for name in names if name != "call")
-        kernels = ", ".join(f"{count} {name}" if count > 1 else name for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
-        grouped = sum(end - first for first, end in groups)
-        reasons = {getattr(getattr(function, "func", function), "__name__", str(function)): reason for function, reason in calls}
-        return (f"{len(names)} steps: {kernels}\n{grouped} of them in {len(groups)} groups, block by block\n"
-                f"{large} of them over large arrays, as the function itself runs them, contractions included\n"
-                f"{len(calls)} calls of Python" + "".join(f"\n  {name}: {reason}" for name, reason in sorted(reasons.items())) +
-                f"\n{decisions} decisions by values\nmemory: {arena} bytes of intermediates, {residuals} bytes kept for a backward")
+        return described(entries[0].replay, self._note_on_floats(key, floats_key))
 
     def cache_clear(self) -> None:
         """Forget all programs."""
         self._entries, self._refused, self._at_places, self._first_keys, self._unsettled = {}, set(), set(), {}, Counter()
-        self._hits = self._misses = self._eager = self._early = 0
+        self._unmatched, self._by_value = {}, ""
+        self._hits = self._misses = self._eager = self._early = self._dropped = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not may_replay():
@@ -195,10 +194,14 @@ class Compiled:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
             return self._run(args, kwargs)
-        if sum(map(len, self._entries.values())) >= MOST_CAPTURES:
+        if sum(map(len, self._entries.values()), self._dropped) >= MOST_CAPTURES:
+            changed = repr(result) if result else changed_argument(self._function, key, next(reversed(self._entries), key))
             self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
-                       + (f", the last one {result!r}" if result else "")
+                       + (f", the last one {changed}" if changed else "")
+                       + (f". A float among its arguments has a program for each value: {self._by_value}" if self._by_value else "")
                        + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
+            if entries:
+                self._drop_unmatched(key)
             return self._run(args, kwargs)
         capture = Capture(self, key, tensors, others, inputs, keywords)
         has_arrays = inputs is not args or keywords is not kwargs
@@ -276,7 +279,22 @@ class Compiled:
         self._eager += 1
         return self._function(*args, **kwargs)
 
+    def _drop_unmatched(self, key: Any) -> None:
+        """Drop the programs of a kind after many calls in a row of which none had a replay: each would look for its program in vain."""
+        count, hits = self._unmatched.get(key, (0, 0))
+        self._unmatched[key] = count + 1 if hits == self._hits else 1, self._hits
+        if count == MOST_UNMATCHED:
+            self._dropped += len(self._entries.pop(key, ()))
+
     # ----- Floats that change -----
+    def _note_on_floats(self, key: Any, floats_key: Any) -> str:
+        """Return a line about the floats among some arguments, or nothing if there are none, or they are not followed."""
+        if key == floats_key or not self._follows_floats:
+            return ""
+        if self._first_keys.get(floats_key, key) is None:
+            return f"\nfloats: a program for each value: {self._by_value}"
+        return "\nfloats: inputs" if floats_key in self._entries else "\nfloats: by value, and inputs from the second value on"
+
     def _with_floats(self, args: Any, kwargs: Any, count: int) -> tuple[Any, list[Any]]:
         """Return the key and the tensors of a call with tensors in place of floats among the arguments; None as the key if these have no
         more than `count` tensors then, or floats are guarded by value.
@@ -299,13 +317,15 @@ class Compiled:
         args, kwargs = floats_as_inputs((capture.args, capture.kwargs))
         has_all = signature_of(args, kwargs, tensors, others) == key     # no floats in containers of which no copies are made
         again = Capture(self, key, tensors, others, args, kwargs)
-        if has_all and "type" not in capture.names:
+        if not has_all or "type" in capture.names:
+            again.reason = "its code names type()" if has_all else "one is in a container of which no copy is made"
+        else:
             again.run_again(capture.changes, value, args, kwargs)
         if again.entry is not None:
             self._entries.setdefault(key, []).insert(0, again.entry)
             self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]
         else:
-            self._first_keys[key] = None
+            self._first_keys[key], self._by_value = None, again.reason.removesuffix(".")
 
     # ----- Places that change -----
     def _follow_places(self, capture: Capture, value: Any) -> None:

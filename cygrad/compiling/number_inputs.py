@@ -20,6 +20,7 @@ from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.noted_calls import call_again
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import strided
+from cygrad._core.memory.looks import look
 from cygrad._core.memory.storage import dtype_by_name, get_default_dtype
 from cygrad._core.operands.arrays import to_array
 from cygrad.compiling.containers import mapped
@@ -68,6 +69,7 @@ class FloatInput:
     @property
     def number(self) -> Any:
         """The value, which is read."""
+        look("it stands for a number, which Python reads")
         return self.kind(self._tensor)
 
     def like(self, tensor: Any) -> Any:
@@ -109,7 +111,7 @@ class FloatInput:
         return getattr(self.number, name)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._tensor.__array__(*args, **kwargs)
+        return np.asarray(self.number).__array__(*args, **kwargs)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.kind, (self.number,)
@@ -129,7 +131,7 @@ class FloatInput:
         return self._tensor
 
     def __float__(self) -> float:
-        return float(self._tensor)
+        return float(self.number)
 
     def __bool__(self) -> bool:
         return bool(self._tensor)
@@ -293,6 +295,7 @@ def called_again(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     is_recorded = is_grad_enabled() and any(isinstance(item, TensorImpl) and item.requires_grad for item in items)
     has_others = any(issubclass(type(item), FloatInput) and not any(item is value for value in values.values()) for item in items)
     if is_recorded or has_others or int in kinds.values():
+        look(f"it stands for a number, which {func.__name__}() reads")
         return func(*as_numbers(args), **as_numbers(kwargs))
     operands = {key: value.__operand__() if key in kinds else value for key, value in values.items()}
     arguments = tuple(operands.pop(place) for place in range(len(args)))

@@ -3,6 +3,7 @@
 import copy
 import math
 import random
+import re
 import statistics
 
 import numpy as np
@@ -247,6 +248,18 @@ def test_a_change_that_differs_for_an_input_leaves_the_float_a_value():
         call(X, r)
         assert state.total.tolist() == [k] * 3
     assert call.cache_info()[:2] == (1, 3)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("function, later", [
+    (lambda x, r: x * r, "inputs"), (lambda x, r: x * math.sin(r), "a program for each value: .*a number, which Python reads"),
+    (lambda x, r: (x.clone().requires_grad_() ** r).detach(), "a program for each value: .*a number, which pow.. reads"),
+    (lambda x, r: x * r if type(r) is float else x, "a program for each value: its code names type")])
+def test_explain_says_how_floats_are_followed(function, later):
+    compiled = cg.compile(function)
+    assert compiled.explain(X, 0.5).endswith("\nfloats: by value, and inputs from the second value on")
+    compiled(X, 0.7)
+    assert re.search(f"\nfloats: {later}", compiled.explain(X, 0.9))
 
 
 def test_floats_are_guarded_where_that_is_asked_for():

@@ -23,6 +23,8 @@ import pytest
 import cygrad as cg
 from capturing import X, captured, refusal, same
 from cygrad import func
+from cygrad._core.capture.signature import signature_of
+from cygrad.compiling.explaining import changed_argument
 
 SCALE, TABLE, WEIGHT, ARRAY, LEAF = 2.0, {"rate": [1.0, 2.0]}, X.clone(), np.array([2.0]), X.clone().requires_grad_()
 
@@ -316,10 +318,36 @@ def test_partial_functions():
 
 def test_after_many_captures_the_function_stays_as_it_is():
     compiled = cg.compile(lambda x, n: x + n)
-    with pytest.warns(RuntimeWarning, match="was captured 16 times"):
+    with pytest.warns(RuntimeWarning, match="was captured 16 times.* the last one the argument 'n'"):
         for n in range(20):
             assert compiled(X, n).tolist() == (X + n).tolist()
     assert tuple(compiled.cache_info()) == (0, 16, 4, 16)
+
+
+def test_programs_that_no_call_finds_any_more_are_dropped():
+    settings = Settings(3.0)
+    compiled = cg.compile(lambda x: x * settings.rate)
+    with pytest.warns(RuntimeWarning, match="was captured 16 times.*rate"):
+        for k in range(100):
+            settings.rate = k + 1.0
+            assert compiled(X).tolist() == (X * settings.rate).tolist()
+            if k == 50:
+                settings.rate = 3.0
+                assert compiled(X).tolist() == (X * settings.rate).tolist()
+    assert tuple(compiled.cache_info()) == (1, 16, 84, 16)
+    for k in range(100):
+        settings.rate = k + 1.5
+        assert compiled(X).tolist() == (X * settings.rate).tolist()
+    assert tuple(compiled.cache_info()) == (1, 16, 184, 0)
+
+
+@pytest.mark.parametrize("name, call", [("the argument 'x'", lambda f, k: f(cg.ones(k + 1), 1)),
+                                        ("the argument 'n'", lambda f, k: f(X, n=k)), ("", lambda f, k: f(X + k, 1))])
+def test_the_argument_that_changes_is_named(name, call):
+    keys = []
+    for k in range(2):
+        call(lambda *args, **kwargs: keys.append(signature_of(args, kwargs, [], [])), k)
+    assert changed_argument(lambda x, n: x + n, *keys) == name
 
 
 

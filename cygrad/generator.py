@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.graph.noted_calls import declare_plain
 from cygrad._core.graph.notes import is_noting, note_draw
 from cygrad._core.memory.looks import look
 from cygrad.data.creation import from_numpy
@@ -118,6 +119,9 @@ class Generator:
 
     def __setstate__(self, state: Tensor) -> None:
         self.set_state(state)
+
+
+declare_plain(Generator)     # calls of programs draw from it again
 
 
 def position_of(generator: Generator) -> tuple[int, Any]:

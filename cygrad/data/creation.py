@@ -13,6 +13,7 @@ from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value,
 from cygrad._core.compute.inplace import write_constant, write_values
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
+from cygrad._core.graph.noted_calls import call_again
 from cygrad._core.graph.notes import is_noting, note_array, note_array_below
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
@@ -114,6 +115,12 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
     requested = None if dtype is None else _dtype_argument("tensor", dtype)
+    copied = call_again(_copied, (data, requested), {}) if is_noting() and isinstance(data, (list, tuple)) else _copied(data, requested)
+    return finished(copied, requires_grad)
+
+
+def _copied(data: Any, requested: DType | None) -> Tensor:
+    """Return a tensor with a copy of numbers."""
     array, result_dtype = read_array(data, requested)
     result = empty_tensor(array.shape, result_dtype)
     if array.dtype.kind == "c" and result_dtype.kind in "if":
@@ -122,7 +129,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
     with np.errstate(invalid="ignore", over="ignore"):
         write = write_constant if is_noting() and _is_constant(data) else write_values
         write(result, lambda memory: memory.__setitem__(..., array))
-    return finished(result, requires_grad)
+    return result
 
 
 def _is_constant(data: Any) -> bool:

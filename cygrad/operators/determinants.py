@@ -12,6 +12,7 @@ from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import special_tensors
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.data import creation
+from cygrad.data.limits import finfo
 from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
@@ -23,6 +24,7 @@ from cygrad.ops.refusals import LOW_PRECISION, NOT_FLOATING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cygrad._core.memory.storage import DType
     from cygrad.tensor import Tensor
 
 _lu_factor, _determinant, _log_determinant = our_loop("lu_factor"), our_loop("determinant"), our_loop("log_determinant")
@@ -68,22 +70,22 @@ def _adjugate(A: Tensor) -> Tensor:
     matrices = A.reshape(-1, *A.shape[-2:])
     U, S, Vh = linalg_svd(matrices.detach(), full_matrices=False)
     values = to_array(S)
-    ranks = (values > _nothing_beside(values) * values.max(-1, keepdims=True)).sum(-1)
+    ranks = (values > _nothing_beside(S.dtype) * values.max(-1, keepdims=True)).sum(-1)
     order = np.argsort(ranks, kind="stable")
     parts = [(rank, from_array(order[ranks[order] == rank])) for rank in np.unique(ranks).tolist()]
     adjugates = cat([_adjugate_of_rank(rank, *(x.index_select(0, places) for x in (matrices, U, Vh))) for rank, places in parts])
     return adjugates.index_select(0, from_array(np.argsort(order))).reshape(A.shape)
 
 
-def _nothing_beside(numbers: np.ndarray) -> float:
+def _nothing_beside(dtype: DType) -> float:
     """Return the ratio below which a pivot or a singular value is nearly 0: the n-th derivative is exact up to eps / ratio^(n - 1)."""
-    return float(np.cbrt(np.finfo(numbers.dtype).eps))
+    return float(np.cbrt(finfo(dtype).eps))
 
 
 def _is_nearly_singular(LU: Tensor) -> bool:
     """Say whether a pivot is nearly nothing beside another."""
-    pivots = np.abs(np.diagonal(to_array(LU), axis1=-2, axis2=-1))
-    return bool(pivots.size) and bool((pivots.min(-1) <= _nothing_beside(pivots) * pivots.max(-1)).any())
+    pivots = LU.detach().diagonal(0, -2, -1).abs()
+    return bool(pivots.numel()) and bool((pivots.amin(-1) <= _nothing_beside(pivots.dtype) * pivots.amax(-1)).any())
 
 
 def _determinant_gradient(g: Tensor, A: Tensor, y: Tensor, LU: Tensor, pivots: Tensor, singular: bool) -> Tensor:

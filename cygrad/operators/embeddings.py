@@ -40,12 +40,12 @@ def nn_functional_one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if tensor.dtype.name != "int64":
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor. It is {_title(tensor)}")
     count, = integers(num_classes)
-    values = all_examples(tensor)
-    if not values.numel():
+    values = to_array(all_examples(tensor))
+    if not values.size:
         if count <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
     else:
-        lowest, highest = values.amin().item(), values.amax().item()
+        lowest, highest = int(values.min()), int(values.max())
         if lowest < 0:
             raise RuntimeError(f"Class values must be non-negative. The least is {lowest}")
         if count == -1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.compute.places import is_outside
 from cygrad._core.operands.arrays import first_outside, to_array
 from cygrad.data.creation import arange
 from cygrad.data.sampling import drawn, uniform
@@ -107,8 +108,9 @@ def _starts(fraction: Tensor, size: int, window: int, count: int) -> Tensor:
     step = (size - window) / (count - 1)
     first = (fraction * step).long()
     inner = ((arange(count - 1, dtype=fraction.dtype) + fraction.unsqueeze(-1)) * step).long() - first.unsqueeze(-1)
-    outside = first_outside(to_array(all_examples(inner)), 0, size - window + 1)
-    if outside is not None:
+    places = all_examples(inner)
+    if is_outside(places, size - window + 1):
+        outside = first_outside(to_array(places), 0, size - window + 1)
         raise RuntimeError(f"Expect _random_samples from 0 to 1, got others, for which a window of {window} begins at {outside} of {size}")
     return cat((inner, last), -1)
 

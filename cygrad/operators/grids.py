@@ -10,8 +10,7 @@ import numpy as np
 
 from cygrad._core.compute.points import read_at_points, slopes_at_points, spread_from_points
 from cygrad._core.memory.sizes import index_argument
-from cygrad._core.operands.arrays import computed
-from cygrad.data.creation import check_room
+from cygrad.data.creation import check_room, constant_tensor
 from cygrad.operators._language.arguments import SEQUENCE, checked_operand
 from cygrad.operators._language.batches import samples_together
 from cygrad.operators._language.declaration import operator, recorded
@@ -70,7 +69,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
                            f"[{theta.shape[0]}, {dims + 1}].")
     check_room(*sizes[2:], dims + 1)
     axes = np.meshgrid(*[_base(number, bool(align_corners)) for number in sizes[2:]], indexing="ij")
-    points = computed(np.stack([*axes[::-1], np.ones(sizes[2:])], -1).reshape(-1, dims + 1)).to(theta.dtype)
+    points = constant_tensor(np.stack([*axes[::-1], np.ones(sizes[2:])], -1).reshape(-1, dims + 1)).to(theta.dtype)
     return (points @ theta.mT).reshape(sizes[0], *sizes[2:], dims)
 
 

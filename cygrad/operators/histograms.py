@@ -38,12 +38,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     checked_operand(bincount, input)
     if index(minlength) < 0:
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
-    if input.ndim != 1 or (input.numel() and input.min().item() < 0):
+    numbers = to_array(input)
+    if numbers.ndim != 1 or numbers.min(initial=0) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    size = max(minlength, int(input.max().item()) + 1 if input.numel() else 0)
+    size = max(minlength, int(numbers.max()) + 1 if numbers.size else 0)
     check_room(size)
     if weights is None:
-        return computed(np.bincount(to_array(input), minlength=minlength))
+        return computed(np.bincount(numbers, minlength=minlength))
     if weights.ndim != 1 or len(weights) != len(input):
         raise RuntimeError(f"weights should be 1-d and have the same length as input, {len(input)}, not the shape {list(weights.shape)}")
     weights = weights if weights.dtype.name == "float32" else weights.double()

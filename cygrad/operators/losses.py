@@ -160,10 +160,9 @@ def _entropy_of_two_gradient(g: Tensor, p: Tensor, target: Tensor) -> Tensor:
 
 def _check_probabilities(name: str, tensor: Tensor) -> None:
     values = all_examples(tensor)
-    if values.numel():
-        ends = values.amin().item(), values.amax().item()
-        if not (ends[0] >= 0 and ends[1] <= 1):
-            raise RuntimeError(f"all elements of {name} should be between 0 and 1; they lie between {ends[0]} and {ends[1]}")
+    if not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError(f"all elements of {name} should be between 0 and 1; they lie between {values.amin().item()} and "
+                           f"{values.amax().item()}")
 
 
 def _same_dtype(operator: Any, input: Tensor, *others: Tensor | None) -> None:
@@ -312,7 +311,7 @@ def _variance(input: Tensor, var: Tensor | float) -> Tensor:
             raise ValueError(f"var has negative entry/entries: it is {var}")
         return input.new_full((), var).expand(input.shape)
     values = all_examples(var)
-    if values.numel() and values.amin().item() < 0:
+    if (values < 0).any():
         raise ValueError(f"var has negative entry/entries: one is {values.amin().item()}")
     if var.shape == input.shape:
         return var

@@ -69,6 +69,7 @@ PROGRAMS = {
     "bernoulli of another layout": lambda x: cg.bernoulli(x.T),
     "bernoulli into a tensor": lambda x: cg.bernoulli(x, out=cg.empty(3, 4)),
     "draws": lambda x: x.multinomial(2) + cg.poisson(x[:, :2]) + cg.binomial(x[:, :2] * 0 + 4, x[:, 2:]),
+    "draws of another generator": lambda x: x.multinomial(2, generator=OTHER) + cg.poisson(x[:, :2], generator=OTHER),
     "dropout": lambda x: F.dropout(x) * F.alpha_dropout(x) + F.rrelu(x - 0.5, training=True) + F.gumbel_softmax(x),
     "Langevin": langevin,
     "Metropolis": metropolis,

@@ -15,7 +15,7 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.noted_calls cimport noted_call
 from cygrad._core.graph.notes cimport is_noting
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, overriding
+from cygrad._core.graph.tensor cimport BATCHED, FRONT, TensorImpl, VIEW, empty_like, needs_grad, overriding
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Hidden, Level, hide, show
 from cygrad._core.levels.overrides cimport ask, is_asked, sparse_result
@@ -266,7 +266,7 @@ cdef object call_special(object op, object arguments, object keywords):
         if result is not NotImplemented:
             return result
     if is_noting() and not any_special_of(arguments, keywords):
-        return noted_call(op.function, arguments, keywords)
+        return noted_call(op.function, arguments, keywords, False, FRONT)      # tangents are out of sight
     return call_on_special(op, arguments, keywords)
 
 

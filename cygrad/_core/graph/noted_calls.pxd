@@ -16,10 +16,10 @@ cdef list tensors_among(object value, list tensors)
 # Return the frame for `end_call`: an operator begins, which may look at values.
 cdef object begin_call(tuple arguments, dict keywords)
 # Note a call in place of its steps, if it has looked at values: they are right for these values only. `changes`: it writes its arguments,
-# even if their versions are the same.
-cdef int end_call(object frame, object function, object result, bint changes=*) except -1
+# even if their versions are the same. `special`: flags that no argument may have.
+cdef int end_call(object frame, object function, object result, bint changes=*, int special=*) except -1
 # Call a function, and note the call if it looks at values. One that has given up returns None, and is not noted; a replay gives up where it
-# does.
-cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=*)
+# does. `special`: as for `end_call`.
+cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=*, int special=*)
 # Return the tensors that the first node of some results keeps.
 cdef list tensors_of_node(list results)

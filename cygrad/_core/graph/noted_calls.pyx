@@ -46,6 +46,19 @@ cdef bint is_plain(object value) except -1:
     return value is None or value is Ellipsis or isinstance(value, (TensorImpl, int, float, complex, str, DType))
 
 
+cdef object with_own_containers(object value):
+    """Return a value with copies of its lists and dicts, which the user may change."""
+    if not isinstance(value, (list, tuple, dict)):
+        return value
+    enter_container(" while arguments are read")
+    try:
+        if type(value) is dict:
+            return {key: with_own_containers(item) for key, item in (<dict>value).items()}
+        return type(value)([with_own_containers(item) for item in value]) if type(value) in (list, tuple) else value
+    finally:
+        leave_container()
+
+
 @cython.final
 cdef class Call:
     """A call of a function that is no kernel: its arguments and results have tensors, which a replay makes over slots."""
@@ -61,7 +74,7 @@ cdef object begin_call(tuple arguments, dict keywords):
     return notes, notes.count, notes.looks.count, arguments, keywords, tensors, versions
 
 
-cdef int end_call(object frame, object function, object result, bint changes=False) except -1:
+cdef int end_call(object frame, object function, object result, bint changes=False, int special=SPECIAL) except -1:
     cdef Notes notes
     cdef Call call
     cdef Note* note
@@ -75,7 +88,7 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
         return 0
     storages = {id(owner_of((<TensorImpl>tensor).storage)) for tensor in tensors}
     for tensor in tensors + results:
-        if tensor.flags & SPECIAL or type(tensor) is not tensor_type or owner_of(tensor.storage).exports:
+        if tensor.flags & special or type(tensor) is not tensor_type or owner_of(tensor.storage).exports:
             return 0
     for tensor in results:
         if id(owner_of(tensor.storage)) in storages and not any([tensor is other for other in tensors]):
@@ -85,7 +98,8 @@ cdef int end_call(object frame, object function, object result, bint changes=Fal
     notes.drop(count)
     notes.looks.count = looks
     call = Call.__new__(Call)
-    call.function, call.arguments, call.keywords, call.reason = function, arguments, keywords, notes.looks.reason
+    call.function, call.reason = function, notes.looks.reason
+    call.arguments, call.keywords = with_own_containers(arguments), with_own_containers(keywords)
     call.inputs, call.outputs, call.places = tensors, [each for each in results if not any([each is other for other in tensors])], []
     for k, tensor in enumerate(tensors):
         if changes or versions[k] != version_of(tensor.storage):
@@ -130,14 +144,14 @@ cdef list tensors_of_node(list results):
     return saved
 
 
-cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=False):
+cdef object noted_call(object function, tuple arguments, dict keywords, bint may_give_up=False, int special=SPECIAL):
     frame = begin_call(arguments, keywords) if is_noting() else None
     result = function(*arguments, **keywords)
     if frame is not None and may_give_up and result is None:
         (<Notes>frame[0]).drop(frame[1])
         (<Notes>frame[0]).looks.count = frame[2]
     elif frame is not None:
-        end_call(frame, function, result)
+        end_call(frame, function, result, False, special)
     return result
 
 

@@ -2,6 +2,7 @@
 cimport cython
 from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
+from libc.string cimport memcmp
 
 from cygrad._core.graph.buffers cimport fill_buffer, release_buffer
 from cygrad._core.graph.history cimport check_assigned_gradient, gradient_edge, refresh, set_requires_grad
@@ -12,7 +13,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
 from cygrad._core.memory.looks cimport note_change, note_look, note_question
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, new_size, sizes_tuple, span, wrap_dim
-from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
+from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, owner_of, visible_version
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_itemsize
 from cygrad._kernels.drivers.packing cimport count_elements
@@ -269,6 +270,13 @@ cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) e
     tensor.flags &= ~<unsigned>CONTIGUOUS
     stay_inference(tensor, source)
     return set_memory(tensor, storage, byte_offset(source), source.dtype_nr, source.ndim, source.sizes, source.strides)
+
+
+cdef bint lies_at_same_place(TensorImpl a, TensorImpl b):
+    """Return True if two tensors are laid out over the same memory in one way."""
+    return (owner_of(a.storage) is owner_of(b.storage) and byte_offset(a) == byte_offset(b) and a.dtype_nr == b.dtype_nr
+            and a.ndim == b.ndim and not memcmp(a.sizes, b.sizes, a.ndim * sizeof(intptr_t))
+            and not memcmp(a.strides, b.strides, a.ndim * sizeof(intptr_t)) and not (a.flags ^ b.flags) & INFERENCE)
 
 
 cdef intptr_t offset_of(TensorImpl tensor) noexcept:
@@ -574,4 +582,7 @@ cdef class TensorImpl:
         if not cg_is_differentiable[(<TensorImpl>value).dtype_nr] and needs_grad(self):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
                                f"{(<object>value).dtype!r}; convert it first, e.g. with .float(), or use tensor.detach()")
-        replace_memory(self, value, borrow((<TensorImpl>value).storage))
+        if lies_at_same_place(self, value):      # `x.data += 1` has written there
+            self.storage.version += 1
+        else:
+            replace_memory(self, value, borrow((<TensorImpl>value).storage))

@@ -13,6 +13,7 @@ from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRO
 from cygrad._core.levels.batches cimport Batch, enter, levels_of_batch
 from cygrad._core.levels.fronts cimport Front, front_of
 from cygrad._core.levels.level cimport Level, is_active, is_visible
+from cygrad._core.memory.looks cimport asked_by_package
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport share_function, upward
@@ -181,10 +182,11 @@ cdef TensorImpl part_at(Dual dual, tuple layout):
         return tangent._gather_view(geometry)
     offset = (byte_offset(dual.tangent) + geometry[6]) // layout[2].itemsize
     if layout[2] is dual.layout[2]:
-        return tangent.as_strided(layout[0], layout[1], offset)
+        return asked_by_package(tangent.as_strided, (layout[0], layout[1], offset))
     if dual.layout[2].is_complex:
-        return tangent.view_as_real().as_strided(layout[0], layout[1], offset)
-    return tangent.as_strided((*layout[0], 2), (*[2 * stride for stride in layout[1]], 1), 2 * offset).view_as_complex()
+        return asked_by_package(tangent.view_as_real().as_strided, (layout[0], layout[1], offset))
+    return asked_by_package(tangent.as_strided,
+                            ((*layout[0], 2), (*[2 * stride for stride in layout[1]], 1), 2 * offset)).view_as_complex()
 
 
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level):

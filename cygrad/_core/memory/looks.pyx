@@ -65,9 +65,22 @@ cdef void note_look(str reason) noexcept:
 
 
 cdef int note_question(str reason) except -1:
-    if cg_looks_place()[0] is not NULL and not sys._getframe().f_code.co_filename.startswith(INSIDE):
+    if (cg_looks_place()[0] is not NULL and not (<Looks>cg_looks_place()[0]).is_package
+            and not sys._getframe().f_code.co_filename.startswith(INSIDE)):
         note_look(reason)
     return 0
+
+
+cdef object asked_by_package(object function, tuple arguments):
+    cdef Looks looks
+    if cg_looks_place()[0] is NULL:
+        return function(*arguments)
+    looks = <Looks>cg_looks_place()[0]
+    looks.is_package = True
+    try:
+        return function(*arguments)
+    finally:
+        looks.is_package = False
 
 
 cdef void note_lasting_look(str reason) noexcept:

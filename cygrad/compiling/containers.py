@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import fields
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from cygrad._core.capture.captured import Uncapturable
@@ -40,12 +41,13 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def containers_in(tree: Any) -> dict[int, Any]:
-    """Return the containers in a tree, which may contain itself, by id, but for tuples."""
+    """Return the containers in a tree, which may contain itself, and partial functions, by id, but for tuples."""
     met: dict[int, Any] = {}
     values = [tree]
     while values:
         value = values.pop()
-        items, spec = items_of(value)
+        is_partial = isinstance(value, partial)
+        items, spec = ([value.args, value.keywords], partial) if is_partial else items_of(value)
         if spec is not None and id(value) not in met:
             met[id(value)] = value
             values += items

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import functools
 from collections import OrderedDict, defaultdict
 
 import pytest
@@ -189,3 +190,64 @@ def test_dynamic_functions_change_the_container_of_the_user(container):
     assert container[0] == 3.5
     for k, result in enumerate(results):
         same(result, X * (1.5 + k))
+
+
+# ----- Partial functions -----
+def slope(rate, y, shift):
+    return rate * y.sin() + shift
+
+
+def midpoint(f, y, step):
+    return y + step * f(y + step / 2 * f(y))
+
+
+def items_of_a_partial(f, y, step):
+    return y * f.keywords["shift"] + f.args[0] * step
+
+
+@pytest.mark.parametrize("function", [midpoint, items_of_a_partial])
+def test_a_new_partial_function_of_the_same_kind_has_the_same_program(function):
+    compiled, weight = captured(function), X.clone().requires_grad_()
+    for k in range(4):
+        outcomes = []
+        for call in (compiled, function):
+            result = call(functools.partial(slope, weight * (k + 1), shift=0.5), X + k, 0.1)
+            outcomes.append((result.detach(), cg.autograd.grad(result.sum(), weight)[0]))
+        for ours, theirs in zip(*outcomes, strict=True):
+            same(ours, theirs)
+    assert compiled.cache_info()[:2] == (3, 1)
+    same(compiled(functools.partial(slope, X, shift=0.7), X, 0.1), function(functools.partial(slope, X, shift=0.7), X, 0.1))
+
+
+def test_functions_and_objects_behind_partial_functions_are_guarded():
+    state = State(X)
+    compiled = captured(lambda f, y: f(y))
+    for energy in (1.0, 2.0):
+        state.time = energy
+        for _ in range(2):
+            same(compiled(functools.partial(lambda state, y: state.energy() * y, state), X), state.energy() * X)
+    scaled = {"rate": 2.0}
+
+    def times(y):
+        return y * scaled["rate"]
+
+    for rate in (2.0, 2.0, 3.0):
+        scaled["rate"] = rate
+        same(compiled(functools.partial(times), X), X * rate)
+
+
+def changes_keywords(f, y):
+    f.keywords["shift"] += 1
+    return y * f.keywords["shift"]
+
+
+@pytest.mark.parametrize("function, reason", [
+    (changes_keywords, "changes an argument itself"), (lambda f, y: (y, f), "returns a partial"),
+    (lambda f, y: y if f is Pair else y, None),
+    (lambda f, y, g=slope: y if f is g else y * 2, "compares by `is`"),
+    (lambda f, y: f.__setstate__((slope, (), {}, None)) or y, "changes an argument itself")])
+def test_refusals_of_partial_functions(function, reason):
+    if reason is None:
+        same(captured(function)(functools.partial(slope, shift=1), X), X)
+    else:
+        assert reason in refusal(function, functools.partial(slope, shift=1), X)

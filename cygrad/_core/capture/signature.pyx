@@ -17,6 +17,7 @@ from cygrad._core.memory.storage cimport DType, Storage, default_dtype, is_forei
 from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 from collections import OrderedDict, defaultdict
+from functools import partial
 from struct import pack
 from types import MethodType
 
@@ -225,6 +226,8 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
         return (kind, value.start, value.stop, value.step) if kind is range else (kind, value.dtype, value.tobytes())
     if kind is MethodType:
         return kind, kind_of_value(value.__func__, tensors, others, levels), kind_of_value(value.__self__, tensors, others, levels)
+    if kind is partial and not value.__dict__:
+        return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.func, value.args, value.keywords)]
     if is_record(value):
         others.append(kind)     # whose methods and other attributes are guarded
         return kind, *[(key, kind_of_value(item, tensors, others, levels, has_inputs)) for key, item in (<dict>value.__dict__).items()]

@@ -8,6 +8,8 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.layouts import Hole, Made
 from cygrad._core.capture.signature import is_record
@@ -19,7 +21,7 @@ from cygrad.pytree import DEEPEST, opened
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-PLAIN = (int, float, complex, str, bytes, bool, type(None), DType, Size)
+PLAIN = (int, float, complex, str, bytes, bool, type(None), np.bool_, np.number, DType, Size)
 FACTORIES = (None, int, float, list, dict, set, tuple)      # of a defaultdict: others may be made by the call
 
 

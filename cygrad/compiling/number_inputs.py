@@ -136,6 +136,9 @@ class FloatInput:
     def __bool__(self) -> bool:
         return bool(self._tensor)
 
+    def __pos__(self) -> Any:
+        return self
+
     def __neg__(self) -> Any:
         return self.like(-self._tensor)
 

@@ -111,6 +111,10 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
     resolve_device(device)
     if hasattr(type(data), "__tensor__"):
         data = data.__tensor__()
+    if hasattr(type(data), "__operand__") and (dtype is None or _dtype_argument("tensor", dtype).is_floating_point):
+        # A number that is an input of a program.
+        dtype = get_default_dtype() if dtype is None and data.kind is float else dtype
+        data = data.__operand__()
     if isinstance(data, TensorImpl):
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
@@ -124,7 +128,7 @@ def _copied(data: Any, requested: DType | None) -> Tensor:
     array, result_dtype = read_array(data, requested)
     result = empty_tensor(array.shape, result_dtype)
     if array.dtype.kind == "c" and result_dtype.kind in "if":
-        warn_of_parts(dtype_by_name[array.dtype.name], result_dtype, 2)
+        warn_of_parts(dtype_by_name[array.dtype.name], result_dtype, 3)
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
         write = write_constant if is_noting() and _is_constant(data) else write_values

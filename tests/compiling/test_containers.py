@@ -5,6 +5,7 @@ import enum
 import functools
 from collections import OrderedDict, defaultdict
 
+import numpy as np
 import pytest
 
 import cygrad as cg
@@ -190,6 +191,14 @@ def test_dynamic_functions_change_the_container_of_the_user(container):
     assert container[0] == 3.5
     for k, result in enumerate(results):
         same(result, X * (1.5 + k))
+
+
+def test_scalars_of_numpy_are_results():
+    compiled = captured(lambda x: (x * 2, np.float32(0.5), np.bool_(True)))
+    for k in range(2):
+        result = compiled(X + k)
+        same(result[0], (X + k) * 2)
+        assert [*map(type, result[1:])] == [np.float32, np.bool_] and result[1:] == (0.5, True)
 
 
 # ----- Partial functions -----

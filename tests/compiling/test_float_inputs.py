@@ -88,6 +88,7 @@ FOLLOWED = {
     "half": (lambda x, r: x.half() * r, 1),
     "integers": (lambda x, r: x * (cg.arange(3) * r) - cg.tensor([True, False, True]) * r, 1),
     "result": (lambda x, r: (x * r, r), 1),
+    "tensor": (lambda x, r: x * cg.tensor(+r) - cg.tensor(r, dtype=cg.float32), 1),
     "computed result": (lambda x, r: {"loss": x * r, "rate": r * 2}, 1),
 }
 # Functions that read their floats, or compute otherwise with a tensor than with a float.
@@ -95,6 +96,7 @@ BY_VALUE = {
     "math": lambda x, r: x * math.atan(r),
     "NumPy": lambda x, r: x * np.cos(r / (1 + r * r)),
     "array": lambda x, r: x * cg.tensor([r, r], dtype=cg.float64)[0],
+    "tensor of integers": lambda x, r: x * cg.tensor(r, dtype=cg.int64),
     "recorded product": lambda x, r: x.clone().requires_grad_().addcmul(x, x + 1, value=r).detach(),
     "factory": lambda x, r: x + cg.full((3,), r),
     "text": lambda x, r: x * len(f"{r}"),
@@ -140,7 +142,7 @@ def test_other_floats_are_guarded_by_value(name):
     compiled = cg.compile(function)
     for value in (*VALUES, *VALUES):
         assert equal(outcome(compiled, X, value), outcome(function, X, value)), value
-    assert compiled.cache_info().misses == compiled.cache_info().currsize > 8
+    assert compiled.cache_info().misses == compiled.cache_info().currsize > 7
 
 
 def test_a_division_by_zero_raises():

@@ -2,9 +2,9 @@
 numbers of the steps of a loop.
 
 Code of Python computes with numbers where no operator sees it. So a function is captured with a `FloatInput` or an `IntInput` in place of
-each, a number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of the number. Other
-operators of numbers, and of tensors where nothing is recorded, are called again by the program. All else reads the value of the tensor,
-which ends the capture: then floats are guarded by value, and loops run as Python's do.
+each, a number that has a 0-d tensor of float64. It computes and decides by that tensor where this has the bits of the number. Powers and
+remainders have a kernel of their own. Other operators of tensors, where nothing is recorded, are called again by the program. All else
+reads the value of the tensor, which ends the capture: then floats are guarded by value, and loops run as Python's do.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.capture.number_pairs import number_of_pair
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.noted_calls import call_again
@@ -40,6 +41,8 @@ OF_SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
     "addcmul": ("value", lambda number, x, a, b: ("add", x, a * number * b)),
     "addcdiv": ("value", lambda number, x, a, b: ("add", x, a / b * number)),
 }
+# Operators of one tensor of floats and numbers.
+BESIDE_ONE = {f"{name}{end}" for name in ("clamp", "clamp_min", "clamp_max", "clip") for end in ("", "_")} | {"where"}
 NUMBER_DTYPES = {dtype_by_name[name]: dtype_by_name[number] for name, number in
                  (("float32", "float32"), ("float64", "float64"), ("complex64", "float32"), ("complex128", "float64"))}
 INDEXING = {"__getitem__", "__setitem__"}
@@ -86,6 +89,10 @@ class FloatInput:
                 result = cls.of_several(func.__name__, others, args[len(others):], kwargs or {})
                 if result is not None:
                     return result
+            values = [other for other in others if other.is_floating_point()]
+            if func.__name__ in BESIDE_ONE and len(values) == 1:
+                change = functools.partial(operand_beside, values[0])
+                return func(*map(change, args), **{name: change(value) for name, value in (kwargs or {}).items()})
         return called_again(func, args, kwargs or {})
 
     @classmethod
@@ -212,6 +219,13 @@ def operand_of(value: Any) -> Any:
     return value if type(value) in FLOATS or type(value) is int and -EXACT <= value <= EXACT else None
 
 
+def operand_beside(tensor: Any, value: Any) -> Any:
+    """Return a number as an operand beside a tensor of floats; other values as they are."""
+    if issubclass(type(value), FloatInput):
+        return value.beside(tensor)
+    return FloatInput.of(float(value)).beside(tensor) if type(value) in (int, *FLOATS) else value
+
+
 def is_int(value: Any) -> bool:
     return type(value) is int or type(value) is IntInput
 
@@ -273,13 +287,16 @@ def number_tensor(kind: type[float], function: Callable[..., Any], *operands: An
 
 
 def computed_again(name: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Return the method of an operator of two numbers that tensors compute otherwise: a program calls it again."""
+    """Return the method of an operator of two numbers that tensors compute otherwise: a kernel of its own; of NumPy's a call."""
 
     def method(self: FloatInput, other: Any, *modulus: Any) -> Any:
         if operand_of(other) is None or modulus or is_int(self) or type(other) is IntInput:
             is_tensor = isinstance(other, TensorImpl)
             return NotImplemented if is_tensor else by_number(name, self.number, *as_numbers((other, *modulus)))
         pair, kind = (other, self) if name.startswith("__r") else (self, other), result_kind(self, other)
+        if kind is FloatInput:
+            tensor = number_of_pair(compute.__name__, *(scalar_tensor(operand_of(each), FLOAT64) for each in pair))
+            return by_number(name, self.number, as_numbers(other)) if tensor is None else FloatInput(tensor)
         function = functools.partial(number_tensor, kind.kind, WithNumbers(compute, kinds_of(dict(enumerate(pair)))))
         return kind(call_again(function, tuple(map(operand_of, pair)), {}))
 

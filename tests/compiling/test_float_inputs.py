@@ -1,10 +1,13 @@
 """Floats among the arguments: from the second value on they are inputs of a program, or guarded by value; results are the function's."""
 
 import copy
+import itertools
 import math
+import operator
 import random
 import re
 import statistics
+import struct
 
 import numpy as np
 import pytest
@@ -82,6 +85,8 @@ FOLLOWED = {
     "exponential": (lambda x, r: x * 2.0 ** min(r, 9.0), 2),
     "remainder": (lambda x, r: x * (r % 0.3 + r // 2.0), 1),
     "parameter": (lambda x, r: x.clamp(r, 5.0), 1),
+    "recorded bounds": (lambda x, r: grad((y := x.clone().requires_grad_()).clamp(max=r).mul(y).sum(), y)[0], 1),
+    "recorded choices": (lambda x, r: grad(cg.where((y := x.clone().requires_grad_()) > r, r, y).mul(y).sum(), y)[0], 1),
     "choices": (lambda x, r: cg.where(x > r, r, x), 1),
     "fill": (lambda x, r: x.clone().fill_(r), 1),
     "multiple of another dtype": (lambda x, r: x.add(x.float(), alpha=r), 1),
@@ -143,6 +148,26 @@ def test_other_floats_are_guarded_by_value(name):
     for value in (*VALUES, *VALUES):
         assert equal(outcome(compiled, X, value), outcome(function, X, value)), value
     assert compiled.cache_info().misses == compiled.cache_info().currsize > 7
+
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, 1e-300)
+
+
+@pytest.mark.parametrize("compute", [operator.pow, operator.floordiv, operator.mod])
+def test_powers_and_remainders_of_floats_have_pythons_bits(compute):
+    stream = random.Random(7)
+    compiled = captured(lambda x, a, b: (x, compute(a, b)))
+    for a, b in [(2.0, 3.0), (1.5, 2.5), *itertools.product(SPECIAL, SPECIAL),
+                 *((math.ldexp(stream.uniform(-1, 1), stream.randint(-1070, 1020)), stream.uniform(-9, 9)) for _ in range(500))]:
+        try:
+            expected = compute(a, b)
+        except (ZeroDivisionError, OverflowError) as error:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                compiled(X, a, b)
+        else:
+            if isinstance(expected, float):
+                assert struct.pack("d", compiled(X, a, b)[1]) == struct.pack("d", expected) or math.isnan(expected)
+    assert compiled.cache_info().misses == 2
 
 
 def test_a_division_by_zero_raises():

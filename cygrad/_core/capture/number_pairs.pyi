@@ -1,0 +1,3 @@
+from cygrad.tensor import Tensor
+
+def number_of_pair(name: str, a: Tensor, b: Tensor) -> Tensor | None: ...

@@ -28,10 +28,10 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "noted_calls", "buffers", "
                                  "formats", "dtype_views", "rows", "special", "hooks", "boxes", "gathering", "stepped", "windows",
                                  "convolution", "arrays", "shadow", "checking", "profiling", "strided", "settings", "pending",
                                  "deferred", "pending_reductions", "contraction", "rules", "replay", "looks", "diagonals", "filling",
-                                 "tracking", "creation", "writes", "upward", "checks", "derivatives"), SELDOM),
+                                 "tracking", "creation", "writes", "upward", "checks", "derivatives", "splitting", "lookups"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
-                                 "copies", "lookups", "storage", "splitting", "saved", "points", "modes", "grid_sums",
+                                 "copies", "storage", "saved", "points", "modes", "grid_sums",
                                  "constants", "sparse_rows", "products", "operator_object"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]

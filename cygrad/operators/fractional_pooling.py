@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.compute.places import is_outside
-from cygrad._core.operands.arrays import first_outside, to_array
 from cygrad.data.creation import arange
 from cygrad.data.sampling import drawn, uniform
 from cygrad.generator import source_of
 from cygrad.operators._language.arguments import SEQUENCE, all_examples, checked_operand, integers
 from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.places import place_outside
 from cygrad.operators.joining import cat
 from cygrad.ops.refusals import NO_LOOP
 
@@ -108,9 +107,8 @@ def _starts(fraction: Tensor, size: int, window: int, count: int) -> Tensor:
     step = (size - window) / (count - 1)
     first = (fraction * step).long()
     inner = ((arange(count - 1, dtype=fraction.dtype) + fraction.unsqueeze(-1)) * step).long() - first.unsqueeze(-1)
-    places = all_examples(inner)
-    if is_outside(places, size - window + 1):
-        outside = first_outside(to_array(places), 0, size - window + 1)
+    outside = place_outside(all_examples(inner), size - window + 1)
+    if outside is not None:
         raise RuntimeError(f"Expect _random_samples from 0 to 1, got others, for which a window of {window} begins at {outside} of {size}")
     return cat((inner, last), -1)
 

@@ -10,12 +10,12 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute.bands import largest
-from cygrad._core.compute.places import added_behind, elements_behind, is_outside
-from cygrad._core.operands.arrays import first_outside, to_array
+from cygrad._core.compute.places import added_behind, elements_behind
 from cygrad.operators._language.arguments import all_examples, checked_operand, hashable, integers
 from cygrad.operators._language.batches import same
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.narrow_floats import rounded_once
+from cygrad.operators._language.places import place_outside
 from cygrad.operators._language.tangents import first_linear
 from cygrad.operators.bands import Band
 from cygrad.operators.pooling import (
@@ -341,9 +341,8 @@ def _max_unpool(operator: Any, dims: int, input: Tensor, indices: Tensor, kernel
         raise ValueError(f"max_unpooling: output_size must contain non-negative spatial dimensions, but got {sizes}")
     outer = input.shape[:input.ndim - dims]
     zeros = input.new_zeros((*outer, prod(sizes)))      # refuses impossible sizes
-    places = all_examples(indices)
-    if is_outside(places, prod(sizes)):
-        outside = first_outside(to_array(places), 0, prod(sizes))
+    outside = place_outside(all_examples(indices), prod(sizes))
+    if outside is not None:
         raise RuntimeError(f"Found an invalid max index: {outside} (output volumes are of size {'x'.join(map(str, sizes))})")
     result = zeros.scatter(-1, indices.flatten(-dims), input.flatten(-dims))
     return result.reshape(*outer, *sizes)

@@ -38,11 +38,16 @@ def value_for(operator: Any, input: Tensor, value: Tensor | Number) -> Tensor:
 
 
 # ----- Checks -----
+def place_outside(index: Tensor, size: int, from_end: bool = False) -> int | None:
+    """Return the first place that is outside of a dim, or None, which is a decision; `from_end`: places may count from the end."""
+    return first_outside(to_array(index), -size if from_end else 0, size) if is_outside(index, size, from_end) else None
+
+
 def check_bounds(index: Tensor, size: int, dim: int, error: type[Exception] = RuntimeError, prefix: str = "",
                  from_end: bool = False) -> None:
     """Refuse an index outside of a dim, naming the first such place; `from_end`: it may count from the end."""
-    if is_outside(index, size, from_end):
-        outside = first_outside(to_array(index), -size if from_end else 0, size)
+    outside = place_outside(index, size, from_end)
+    if outside is not None:
         raise error(f"{prefix}index {outside} is out of bounds for dimension {dim} with size {size}")
 
 
@@ -97,8 +102,8 @@ def check_flat_places(operator: Any, input: Tensor, index: Tensor) -> None:
     count, name = input.numel(), operator.name
     if index.numel() and not count:
         raise IndexError(f"{name}(): tried to {name} {'from' if name == 'take' else 'into'} an empty tensor")
-    if is_outside(index, count, True):
-        outside = first_outside(to_array(index), -count, count)
+    outside = place_outside(index, count, True)
+    if outside is not None:
         raise IndexError(f"out of range: tried to access index {outside} on a tensor of {count} elements.")
 
 

@@ -29,10 +29,9 @@ def changed_argument(function: Callable[..., Any], key: Any, other: Any) -> str:
     """Return the name of an argument whose kind differs between two calls, by their keys; "" if all kinds are equal."""
     (_, *kinds), (_, *named) = key[0][:2]
     (_, *other_kinds), (_, *other_named) = other[0][:2]
-    code = function.__code__ if isinstance(function, FunctionType) else None
+    parameters = function.__code__.co_varnames[:function.__code__.co_argcount] if isinstance(function, FunctionType) else ()
     for number, kind in enumerate(kinds):
         if number >= len(other_kinds) or kind != other_kinds[number]:
-            is_known = code is not None and number < code.co_argcount
-            return f"the argument {code.co_varnames[number]!r}" if code is not None and is_known else f"the argument at position {number}"
+            return f"the argument {parameters[number]!r}" if number < len(parameters) else f"the argument at position {number}"
     names = [name for name, kind in named if (name, kind) not in other_named]
     return f"the argument {names[0]!r}" if names else ""

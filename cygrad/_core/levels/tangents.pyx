@@ -180,13 +180,13 @@ cdef TensorImpl part_at(Dual dual, tuple layout):
         return tangent
     if not lies_within(geometry):
         return tangent._gather_view(geometry)
-    offset = (byte_offset(dual.tangent) + geometry[6]) // layout[2].itemsize
-    if layout[2] is dual.layout[2]:
-        return asked_by_package(tangent.as_strided, (layout[0], layout[1], offset))
-    if dual.layout[2].is_complex:
-        return asked_by_package(tangent.view_as_real().as_strided, (layout[0], layout[1], offset))
-    return asked_by_package(tangent.as_strided,
-                            ((*layout[0], 2), (*[2 * stride for stride in layout[1]], 1), 2 * offset)).view_as_complex()
+    place = layout[0], layout[1], (byte_offset(dual.tangent) + geometry[6]) // layout[2].itemsize
+    if layout[2] is not dual.layout[2] and dual.layout[2].is_complex:
+        tangent = tangent.view_as_real()
+    elif layout[2] is not dual.layout[2]:
+        place = (*place[0], 2), (*[2 * stride for stride in place[1]], 1), 2 * place[2]
+    part = asked_by_package(tangent.as_strided, place)
+    return part.view_as_complex() if layout[2].is_complex and not dual.layout[2].is_complex else part
 
 
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level):

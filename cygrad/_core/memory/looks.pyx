@@ -76,11 +76,11 @@ cdef object asked_by_package(object function, tuple arguments):
     if cg_looks_place()[0] is NULL:
         return function(*arguments)
     looks = <Looks>cg_looks_place()[0]
-    looks.is_package = True
+    was_package, looks.is_package = looks.is_package, True
     try:
         return function(*arguments)
     finally:
-        looks.is_package = False
+        looks.is_package = was_package
 
 
 cdef void note_lasting_look(str reason) noexcept:

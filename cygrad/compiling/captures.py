@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import tracemalloc
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -121,22 +122,17 @@ class Capture:
 
     def try_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool], follows_places: bool) -> None:
         """Do as `run_aside`; without a program if it reads arrays of NumPy's, and allocations are not traced."""
-        hook = sys.getprofile()
-        sys.setprofile(None)
         notes, observation = Notes(follows_places), self.observation(args, kwargs)
-        try:
-            with Notes(), undone(notes), allocations_traced(self.owner._reads_arrays) as is_new:
-                self.versions = versions_of(self.tensors)
-                try:
-                    with observation, notes:
-                        value = self.owner._function(*args, **kwargs)
-                    check_looks(notes)
-                    if holds(value) and not observation.is_early:
-                        self.entry = self.program(notes, observation, value, is_new)
-                except Exception as error:      # objects in place of numbers and arrays may raise: the function has had its call
-                    self.reason = str(error)
-        finally:
-            sys.setprofile(hook)
+        with unobserved(), undone(notes), allocations_traced(self.owner._reads_arrays) as is_new:
+            self.versions = versions_of(self.tensors)
+            try:
+                with observation, notes:
+                    value = self.owner._function(*args, **kwargs)
+                check_looks(notes)
+                if holds(value) and not observation.is_early:
+                    self.entry = self.program(notes, observation, value, is_new)
+            except Exception as error:      # objects in place of numbers and arrays may raise: the function has had its call
+                self.reason = str(error)
 
     def run_again(self, changes: Changes, value: Any, args: Any, kwargs: Any, follows_places: bool = False) -> None:
         """Make the program in a second run of the call, from the state before its changes, if that has the same result and changes."""
@@ -196,6 +192,7 @@ class Capture:
         weights: list[Any] = []
         back: list[Any] = []
         forms: list[Any] = []
+        read_often: tuple[tuple[int, int], ...] = ()
         split, path, ran_backward, reads_numbers = len(notes), notes.path(), notes.ran_backward, notes.reads_numbers()
         follows_places = notes.part_copies is not None
         if follows_places and any(map(notes.is_part_copy, results)):
@@ -222,6 +219,8 @@ class Capture:
             weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, inputs, [sources[number] for number in differentiable], weights)
             forms = plain_gradients(back)
+            edges = Counter(edge for node in nodes_between(recorded, sources) for edge in node.next_functions)
+            read_often = tuple((k, number) for k, number in enumerate(differentiable) if edges[sources[number]._gradient_edge()] > 1)
             if all(gradient is None for gradient in back):      # or a tensor that it makes has the history
                 raise Uncapturable("it returns a result that requires a gradient, which goes to none of its inputs: return .detach()")
         if of_gradients and any(map(has_leaf_hooks, inputs)):
@@ -231,9 +230,10 @@ class Capture:
             raise Uncapturable("it returns a tensor of a subclass, or one that it made in inference mode: return a copy, by .clone(), "
                                "outside of that")
         notes.restore()     # of a run aside; a program lets go of tensors
-        replay = Replay(notes, inputs, results, split, weights, back, self.owner._name())
+        replay = Replay(notes, inputs, results, split, [*weights, *(None for _ in read_often)], back, self.owner._name())
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
         replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, released
+        replay.read_often = read_often
         if not any(node._frees_values() for node in nodes_between(recorded, sources)):
             replay.frees = frozenset()
         if replay.written and are_unseen_views(inputs):
@@ -246,7 +246,7 @@ class Capture:
                      reads_numbers, follows_places, number_places, forms)
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
-        """Return the program of a backward part for gradients of other layouts, or of some results only: the others are None.
+        """Return the program of a backward part for gradients of other layouts, or of some only: the others are None.
 
         Besides the call of the user, the function runs once more for that, and all its changes are undone. Its values are not used, only
         its steps: the forward part is the program of the entry. Uncapturable where there is no such program.
@@ -261,13 +261,16 @@ class Capture:
             results: list[Any] = []
             take_apart(value, results)
             recorded = [results[number] for number in entry.replay.recorded]
-            chosen = [result for result, weight in zip(recorded, weights, strict=True) if weight is not None]
             differentiable = [inputs[number] for number in entry.differentiable]
+            roots = [*recorded, *(inputs[number] for _, number in entry.replay.read_often)]
+            pairs = [(root, weight) for root, weight in zip(roots, weights, strict=True) if weight is not None]
             notes.forget_steps()
-            back = self.gradients(notes, observation, chosen, [*inputs], differentiable, [each for each in weights if each is not None])
+            roots, root_weights = ([*items] for items in zip(*pairs, strict=True))
+            back = self.gradients(notes, observation, roots, [*inputs], differentiable, root_weights)
         replay = Replay(notes, [*inputs], [], 0, weights, back, entry.replay.name, entry.replay)
         replay.changes_back, replay.guards = self.changes_back, self.guards_back
         replay.frees = entry.replay.frees
+        chosen = [result for result, weight in zip(recorded, weights, strict=False) if weight is not None]
         if len(chosen) < len(recorded):
             numbers = {id(node): number for number, node in enumerate(nodes_between(recorded, inputs))}
             replay.frees = frozenset(numbers[id(node)] for node in nodes_between(chosen, inputs) if node._frees_values())
@@ -379,6 +382,18 @@ def zeros_in_layout_of(gradient: Any) -> Any:
     """Return zeros with the strides of a gradient, in memory of their own."""
     last = sum((size - 1) * stride for size, stride in zip(gradient.shape, gradient.stride(), strict=True))
     return zeros(last + 1 if gradient.numel() else 0, dtype=gradient.dtype).as_strided(gradient.shape, gradient.stride())
+
+
+@contextlib.contextmanager
+def unobserved() -> Iterator[None]:
+    """Run code that the capture of another function does not see."""
+    hook = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        with Notes():
+            yield
+    finally:
+        sys.setprofile(hook)
 
 
 @contextlib.contextmanager

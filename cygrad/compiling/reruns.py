@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.capture.compiled_node import in_profile, may_replay
+from cygrad._core.capture.compiled_node import in_profile, matching_program, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.signature import signature_of
 from cygrad._core.graph.saved import released_error_of
@@ -14,7 +14,7 @@ from cygrad._core.levels.overrides import _set_overrides_off
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.array_inputs import as_arrays
-from cygrad.compiling.captures import Capture, Entry, plain_of
+from cygrad.compiling.captures import Capture, Entry, plain_of, unobserved
 from cygrad.compiling.containers import take_apart
 from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs
 from cygrad.compiling.observing import is_observed
@@ -61,22 +61,37 @@ class Rerun:
         self.freed: frozenset[int] = frozenset()    # values, by backwards of some results
 
     def program_for(self, inputs: Sequence[Any], is_unchanged: bool, gradients: Sequence[Any]) -> Replay | None:
-        """Return a new program for gradients of other layouts, or of some results only; None: the function itself is to run.
+        """Return a new program for gradients of other layouts, or of some only; None: the function itself is to run.
 
-        is_unchanged: the inputs are as they were at the call. If the function cannot run again, gradients of all results are copied for
-        the first program.
+        gradients: of the results, then the sums so far of the inputs that are read often. is_unchanged: the inputs are as they were at the
+        call. If the function cannot run again, gradients of all results are copied for the first program, which adds to no sums.
         """
         first = self.entry.replay
-        if len(first.others) < MOST_OTHERS and may_replay() and not (self.entry.gradients or in_profile() or is_observed()):
-            try:
-                program = self.noted(inputs, gradients)
-            except Exception:       # the function itself may raise it again
-                program = None
-            first.others.append(program)
+        if may_replay() and not (self.entry.gradients or in_profile() or is_observed()):
+            program = self.further_program(inputs, gradients)
             if program is not None:
                 return program
         may_run = is_unchanged and not (first.written or self.entry.gradients) and self.has_values(inputs)
-        return None if may_run or any(gradient is None for gradient in gradients) else first
+        return None if may_run or any(gradient is None for gradient in gradients[:len(first.recorded)]) else first
+
+    def further_program(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay | None:
+        """Return a new program as `program_for` does; None: there is none, or there are too many."""
+        others = self.entry.replay.others
+        if len(others) == MOST_OTHERS:
+            return None
+        program = None
+        with contextlib.suppress(Exception):       # the function itself may raise it again
+            program = self.noted(inputs, gradients)
+        others.append(program)
+        return program
+
+    def program_for_loop(self, inputs: list[Any], gradients: list[Any]) -> Replay | None:
+        """Return a program for gradients of some layouts; None: there is none."""
+        program = matching_program(self.entry.replay, gradients)
+        if program is None:
+            with unobserved():
+                program = self.further_program(inputs, gradients)
+        return program
 
     def note_freed(self, program: Replay) -> None:
         """Note the values that a backward frees which does not keep the graph: of some results, since the others have no gradient."""
@@ -127,7 +142,7 @@ class Rerun:
             raise changed_error(name, self.owner)
 
     def __call__(self, inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
-        """Return the gradients of the inputs that have one."""
+        """Return the gradients of the inputs that have one, from gradients of the results, and the sums so far to which they are added."""
         if self.entry.replay.written or self.entry.gradients:
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
@@ -144,7 +159,8 @@ class Rerun:
                     results.insert(place, None)
             finally:
                 go_back(now)
-            pairs = [(results[number], gradient) for number, gradient in zip(self.entry.replay.recorded, gradients, strict=True)
-                     if gradient is not None]
-            outputs, weights = zip(*pairs, strict=True)
-            return gradients_between(outputs, tuple(inputs[number] for number in self.entry.differentiable), weights, create_graph)
+            replay, differentiable = self.entry.replay, tuple(inputs[number] for number in self.entry.differentiable)
+            roots = [*(results[number] for number in replay.recorded), *(inputs[number] for _, number in replay.read_often)]
+            outputs, weights = zip(*((root, gradient) for root, gradient in zip(roots, gradients, strict=True) if gradient is not None),
+                                   strict=True)
+            return gradients_between(outputs, differentiable, weights, create_graph)

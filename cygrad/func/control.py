@@ -138,8 +138,8 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
     if snapshots is not None and snapshots < 1:
         raise ValueError(f"scan: snapshots must be 1 or more, got {snapshots}")
     first = _first_steps()
-    middle, ys = _steps(step, run, carry, at, order[:first], None)
-    if snapshots is not None and ys is not None:
+    middle, ys = _steps_apart(run, carry, at, order[:first])
+    if snapshots is not None and ys[0] is not None:
         raise _results_beside_snapshots()
     rest = order[first:]
     steps = Steps(_scan, step, middle, xs, rest, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
@@ -147,7 +147,8 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
     if loop is None and must_loop:
         raise NotLooped
     last, later = loop or _steps(step, run, middle, at, rest, snapshots)
-    return last, _joined(later, ys) if reverse else _joined(ys, later)
+    earlier = _stacked(ys)      # behind the loop, as the node is whose gradients the engine adds first
+    return last, _joined(later, earlier) if reverse else _joined(earlier, later)
 
 
 def _looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None, below: Levels = ()) -> Looped | None:
@@ -195,6 +196,12 @@ def _steps(step: Any, run: Any, carry: Any, at: Callable[[int], Any], order: ran
     """Return the carry after some steps, and their results, stacked in the order of the rows; `run` is the step, perhaps captured."""
     if snapshots is not None and not active_levels():       # which snapshots would hide
         return _with_snapshots(step, carry, at, order, snapshots), None
+    carry, ys = _steps_apart(run, carry, at, order)
+    return carry, _stacked(ys)
+
+
+def _steps_apart(run: Any, carry: Any, at: Callable[[int], Any], order: range) -> tuple[Any, list[Any]]:
+    """Return the carry after some steps, and their results in the order of the rows."""
     first, ys = carry, []
     for number in order:
         result = run(carry, at(number))
@@ -202,7 +209,7 @@ def _steps(step: Any, run: Any, carry: Any, at: Callable[[int], Any], order: ran
             raise TypeError(f"scan: a step must return (carry, y), got {type(result).__name__}")
         carry, y = _same_structure("scan", first, result[0]), result[1]
         ys.append(y)
-    return carry, _stacked(ys[::order.step])
+    return carry, ys[::order.step]
 
 
 def _joined(first: Any, second: Any) -> Any:

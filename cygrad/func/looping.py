@@ -205,6 +205,10 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
     shares_memory = any(each < first_constant and varies[each] for pair in entry.memory for each in pair[:2])
     if step.nbytes > LARGEST or not step.fits or shares_memory or not _has_plain_gradients(run._function, step, forms):
         return None
+    if not isinstance(run._function, PlainStep):        # gradients within levels may stand for others, which have other shapes
+        reverse = checks.program_for_loop(inputs, step.gradients_with_sums(inputs))
+        if reverse is not None:
+            step.reverse_by(reverse)
     operands, named = [*carried, *leaves, *inputs[first_constant:]], [guard.value_now() for guard in guards]
 
     def check_values() -> None:

@@ -273,6 +273,42 @@ def test_values_of_other_results_are_not_freed():
 
 
 # ----- Memory -----
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_calls_add_their_parts_to_gradients_in_the_order_of_the_engine(dtype, create_graph):
+    """Each call reads the tensors several times: the sum of a call by itself would have other last bits."""
+    def cell(w, y):
+        return (w @ (y + 0.1 * (w @ y) * y)).tanh()
+
+    def gradients(function):
+        rng = np.random.default_rng(0)
+        w, y = (cg.tensor(rng.standard_normal(shape).astype(dtype), requires_grad=True) for shape in ((5, 5), 5))
+        states = [y]
+        for _ in range(12):
+            states.append(function(w, states[-1]))
+        loss = cg.stack(states).square().sum() + (w * y).sum()
+        return grad(loss.real if loss.is_complex() else loss, (w, y), create_graph=create_graph)
+
+    for ours, theirs in zip(gradients(captured(cell)), gradients(cell), strict=True):
+        same(ours, theirs)
+
+
+def test_a_hook_of_the_call_sees_its_part_alone():
+    @captured
+    def function(x):
+        return x * x.sin()
+
+    x, seen = X.clone().requires_grad_(), []
+    function(x)
+    y = function(x)
+    y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: seen.append(grad_inputs[0]))
+    part, = grad(y.sum(), x, retain_graph=True)
+    (y + x.exp()).sum().backward()
+    assert len(seen) == 2
+    same(seen[0], part)
+    same(seen[1], part)
+
+
 def test_programs_keep_no_tensors():
     """Neither the inputs that they were captured with, nor the gradients; large arenas are given back."""
     compiled, before = captured(lambda w, x: product(w, x) * 2), live_bytes()

@@ -41,6 +41,7 @@ cdef class Captured:
     cdef int address_count
     cdef int inputs                     # of the forward part; the gradients of results are further ones
     cdef int bases, first_own           # how many there are; the first one behind the inputs
+    cdef list input_bases               # of the inputs, and of the gradients of results
     cdef list sizes                     # bytes of the bases behind the inputs
     cdef list late                      # of these, whether memory is made when it is first touched
     cdef dict places                    # stop -> (bases, offsets) of its tensors
@@ -57,7 +58,8 @@ cdef class Captured:
     cdef readonly tuple recorded        # numbers of the results that require gradients
     cdef readonly tuple result_bases    # of these
     cdef public tuple released          # numbers of the results whose history a backward of the program frees
-    cdef list gradients                 # layouts of the gradients of these that the backward part reads; None: it needs none
+    cdef list gradients                 # layouts of gradients that the backward part reads: of these, then of sums; None: it needs none
+    cdef public tuple read_often        # (edge, number of an input): of gradients with several parts, which are added to sums one by one
     cdef public bint leaves_nothing_pending     # the forward part has a backward of the engine in it
     cdef public object guards           # of values that code in the backward part names
     cdef public object frees            # the values that a backward frees which does not keep the graph, as numbers; None: all
@@ -67,6 +69,7 @@ cdef class Captured:
     cdef str step_name(self, Py_ssize_t k)
     cdef list slots_of(self, Py_ssize_t k)
     cdef tuple base_of_outside(self, int number, list inputs)
+    cdef int number_bases(self, int count, Captured before) except -1
     cdef int place_constants(self, list bases) except -1
     cdef Layout place_result(self, TensorImpl tensor, list inputs, list bases)
     cdef int place_rest(self, list bases, list first, list last, list used) except -1

@@ -20,6 +20,7 @@ class Captured:
     argument_sets: int
     frees: frozenset[int] | None
     others: list[Captured | None]
+    read_often: tuple[tuple[int, int], ...]
 
     def __init__(
         self, notes: Notes, inputs: list[Any], results: list[Any], split: int, gradients: list[Any], back: list[Any], name: str,

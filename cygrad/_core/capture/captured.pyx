@@ -105,7 +105,7 @@ cdef class Captured:
     def __cinit__(self, Notes notes not None, list inputs, list results, Py_ssize_t split, list gradients, list back, str name,
                   Captured before=None):
         self.gradients = [None if each is None else layout_at(each, MADE, 0, 0) for each in gradients]
-        self.others, self.guards, self.frees, self.released = [], [], None, ()
+        self.others, self.guards, self.frees, self.released, self.read_often = [], [], None, (), ()
         self.name, self.notes, self.calls = name, notes, notes.calls
         self.inputs, self.changes, self.changes_back = <int>len(inputs), [], []
         self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)
@@ -167,7 +167,7 @@ cdef class Captured:
         bases = [None] * notes.slot_count       # of each slot: (base, offset of its first byte)
         first, last = [-1] * notes.slot_count, [-1] * notes.slot_count
         used = [self.slots_of(k) for k in range(notes.count)]
-        self.bases = self.first_own = FIRST_INPUT + <int>len(inputs) if before is None else before.bases
+        self.number_bases(<int>len(inputs), before)
         find_lives(used, first, last)
         for number in range(notes.slot_count):
             if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
@@ -188,6 +188,17 @@ cdef class Captured:
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
         self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.recorded])
         self.reads_back = tuple(sorted({bases[number][0] for k in range(split, notes.count) for number in used[k]}))
+        return 0
+
+    cdef int number_bases(self, int count, Captured before) except -1:
+        """Number the bases of inputs: those that a program before does not have come behind its bases."""
+        cdef int further
+        self.bases, self.input_bases = FIRST_INPUT + count, [*range(FIRST_INPUT, FIRST_INPUT + count)]
+        if before is not None:
+            further = max(self.bases - before.first_own, 0)
+            self.bases = before.bases + further
+            self.input_bases[count - further:] = range(before.bases, self.bases)
+        self.first_own = self.bases
         return 0
 
     cdef int take_places(self, Captured before, list bases) except -1:
@@ -250,7 +261,7 @@ cdef class Captured:
             if owner_of(tensor.storage) is storage and tensor.count:
                 offset = byte_offset(tensor)
                 bytes_between(tensor.ndim, tensor.sizes, tensor.strides, cg_itemsize[tensor.dtype_nr], &first, &end)
-                parts.append((offset + first, offset + end, FIRST_INPUT + k, -offset))
+                parts.append((offset + first, offset + end, self.input_bases[k], -offset))
         for first, end, _, _ in sorted(parts):
             if first <= reached:
                 reached = max(reached, end)
@@ -283,7 +294,7 @@ cdef class Captured:
             if owner_of(other.storage) is storage:
                 if other.dtype_nr != tensor.dtype_nr or other.storage is not tensor.storage:
                     raise Uncapturable("a result is a view of an argument as another dtype, or by .data: return a copy, by .clone()")
-                return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT, FIRST_INPUT + k,
+                return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT, self.input_bases[k],
                                  byte_offset(tensor) - byte_offset(other))
         number = self.notes.number_of(storage)
         if tensor.count == 0:
@@ -507,7 +518,7 @@ cdef class Captured:
                 if writes and slot.origin == OUTSIDE and slot.end > slot.first:
                     offset = bases[number][1]
                     part.interruptible = min(part.interruptible, k)
-                    written[number] = bases[number][0] - FIRST_INPUT, slot.first + offset, slot.end + offset
+                    written[number] = self.input_bases.index(bases[number][0]), slot.first + offset, slot.end + offset
         part.writes = [*written.values()]
         if any([is_constant(layout) for layout in part.results]) or part.restores or part.end - part.interruptible > STEPS_BETWEEN_SIGNALS:
             part.restores, part.interruptible = bool(written), part.end

@@ -17,7 +17,7 @@ from cygrad._core.memory.storage cimport borrow, owner_of, version_of, visible_v
 from cygrad._core.operands.operands cimport copy_into
 
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.engine.backward import keeps_graph
+from cygrad._core.engine.backward import gradients_so_far, keeps_graph, replace_gradients
 from cygrad._core.levels.level import innermost_level
 
 
@@ -43,13 +43,15 @@ cdef class CompiledNode(Node):
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef Replay replay, program = None
         cdef TensorImpl tensor
-        cdef list gradients, computed = None
+        cdef list gradients, sums, computed = None
         cdef int number
         cdef bint whole
         gradients = arrived_gradients(self, grads, &whole)
         if gradients is None:
             return 0
         replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
+        sums = gradients_so_far(self, replay.read_often, inputs)
+        gradients += sums
         if whole:
             program = replay.program_for(gradients)
             if program is None:
@@ -72,7 +74,9 @@ cdef class CompiledNode(Node):
             else:
                 state, self.stays = list(state), True
                 rerun.note_freed(program)
-            weights = [weight_of(gradient, layout) for gradient, layout in zip(gradients, program.gradients) if gradient is not None]
+            if program is replay:
+                sums = [None] * len(sums)       # which it does not add to
+            weights = [weight_of(gradient, layout) for gradient, layout in zip(gradients, program.gradients) if layout is not None]
             outside = list(inputs) + weights
             versions = versions_to_be(outside, program.changes_back)
             try:
@@ -81,11 +85,17 @@ cdef class CompiledNode(Node):
             except GaveUp:      # a decision by the values of gradients
                 pass
         if computed is None:
-            computed = rerun(inputs, gradients, bool(grad_mode()[0]))
+            computed = rerun(inputs, gradients[:len(replay.recorded)] + sums, bool(grad_mode()[0]))
+        replace_gradients(self, replay.read_often, sums)
         return hand_over(self, computed, results)
 
 
 finish_node_type(CompiledNode)
+
+
+def matching_program(Replay replay not None, list gradients not None):
+    """Return a program or a further one, by the layouts of gradients; None: there is none for these."""
+    return replay.program_for(gradients)
 
 
 cdef bint are_unchanged(tuple tensors, tuple versions):

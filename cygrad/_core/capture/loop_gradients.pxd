@@ -11,12 +11,13 @@ cdef struct Target:
     intptr_t offset
     intptr_t sizes[8]
     intptr_t strides[8]
-    size_t itemsize, nbytes
+    size_t itemsize, component, nbytes      # component: a real number
     char* part                  # of the step, in row-major order
     char* total                 # of a constant, or the rows of slices
     intptr_t stride             # of the rows
-    bint is_sum                 # of a constant: parts are added
+    bint is_sum                 # of a constant
     bint any_added
+    bint adds                   # parts are added here, not by the step (see `LoopedStep.sums`)
     cg_loop add
 
 
@@ -24,9 +25,12 @@ cdef struct Target:
 cdef struct Weight:
     char* data
     char* carried               # NULL: it is not carried
+    char* outside               # of the first carried value, which other nodes have read; or NULL
     size_t itemsize, nbytes
     cg_loop add
     bint any_added, has_carried
+    bint adds_rows              # the step behind adds its parts to the rows (see `LoopedStep.sums`)
+    size_t component            # bytes of a real number
 
 
 # Rows that are added to a weight; a value that is passed is stacked one step later.
@@ -47,5 +51,7 @@ cdef class Sums:
     cdef int weight_of_carried[MOST]
     cdef list totals
     cdef void set_weights(self, Py_ssize_t row) noexcept nogil
+    cdef void begin_sums(self, Py_ssize_t row) noexcept nogil
+    cdef void add_rows(self, int number, Py_ssize_t row, char* total, bint* any_added) noexcept nogil
     cdef void add_step(self, Py_ssize_t row) noexcept nogil
     cdef list results(self)

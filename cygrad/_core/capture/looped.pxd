@@ -31,24 +31,34 @@ cdef struct Rows:
     char* data
     intptr_t stride             # bytes
 
+# The steps of a part of a program.
+cdef struct Run:
+    const LinkedStep* steps
+    const Address* addresses
+    char* constants
+    Py_ssize_t first, end
+
 cdef class LoopedStep:
-    cdef Replay replay
+    cdef Replay replay, reverse             # the programs of the forward and of the backward part
     cdef int carried, slices, outputs
     cdef StepValue values[MOST]             # carried: results of a step
     cdef StepValue results[MOST]
     cdef list layouts, result_layouts
     cdef readonly tuple differentiable
+    cdef tuple summed_edges             # (number among `differentiable`, of the input), of gradients that are added to sums from outside
     cdef readonly bint fits             # a loop can run the program
     cdef readonly Py_ssize_t first_decision     # of the forward part; -1: it has none
+    cdef tuple sums                     # numbers of the inputs whose gradients the backward part adds to sums
     cdef list recorded                  # the values of the loop that require gradients: (their kind, number, place of the gradient)
 
     cdef bint can_loop(self)
+    cdef bint can_reverse(self, Replay replay)
+    cdef int find_summed_edges(self) except -1
+    cdef bint is_slice(self, int number) noexcept
     cdef bint is_carried(self, int number) noexcept
 
 cdef class Frame:
-    cdef const LinkedStep* steps
-    cdef const Address* addresses
-    cdef Py_ssize_t first, split, end   # the steps of the forward part, then of the backward part
+    cdef Run forward, backward
     cdef Py_ssize_t first_decision
     cdef int carried, slice_count, output_count
     cdef StepValue values[MOST]
@@ -63,6 +73,7 @@ cdef class Frame:
     cdef void set_state(self, const char* source) noexcept nogil
     cdef bint run_forward(self, Py_ssize_t row) noexcept nogil
     cdef bint run_backward(self) noexcept nogil
+    cdef bint run(self, const Run* part, Py_ssize_t first, Py_ssize_t end) noexcept nogil
     cdef void hand_on(self) noexcept nogil
     cdef void drop_every_other(self, char* states, Py_ssize_t count) noexcept nogil
     cdef bint fails_first_decision(self) noexcept nogil

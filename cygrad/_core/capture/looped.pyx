@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.layouts cimport MADE, SAME, Layout
-from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
+from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, Part
 from cygrad._core.capture.replay cimport Replay
 from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.notes cimport DECISION
@@ -47,6 +47,10 @@ cdef TensorImpl tensor_like(Layout layout):
     return empty(layout.dtype, layout.ndim, layout.dims)
 
 
+cdef Run run_of(Replay replay, Part part) noexcept:
+    return Run(replay.steps, replay.addresses, replay.constants.data, part.first, part.end)
+
+
 @cython.final
 @cython.binding(False)
 cdef class LoopedStep:
@@ -56,7 +60,8 @@ cdef class LoopedStep:
     then constants; `differentiable` are the numbers of those that require gradients.
     """
     def __init__(self, Replay replay not None, list carry not None, int slices, list outputs not None, tuple differentiable not None):
-        self.replay, self.carried, self.slices, self.outputs = replay, <int>len(carry), slices, <int>len(outputs)
+        self.replay, self.reverse, self.sums = replay, replay, ()
+        self.carried, self.slices, self.outputs = <int>len(carry), slices, <int>len(outputs)
         self.differentiable = differentiable
         if not all([0 <= number < len(replay.forward_part.results) for number in carry + outputs]):
             raise ValueError("LoopedStep: there are no such results")
@@ -68,6 +73,7 @@ cdef class LoopedStep:
         self.recorded += [(PASSED, k, (<Layout>layout).base) for k, layout in enumerate(self.result_layouts)
                           if (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable]
         self.fits = self.can_loop()
+        self.find_summed_edges()
         decisions = [k for k in range(replay.forward_part.first, replay.forward_part.end) if replay.notes.notes[k].kind == DECISION]
         self.first_decision = decisions[0] if decisions else -1
 
@@ -92,6 +98,38 @@ cdef class LoopedStep:
         cdef Replay replay = self.replay
         return max(replay.forward_part.arena_bytes, replay.backward_part.arena_bytes) + replay.residual_bytes + sum(replay.sizes)
 
+    def gradients_with_sums(self, list inputs not None):
+        """Return tensors like the gradients that a backward part reads which adds to sums: of the results, then for each input that is read
+        often the sum. Slices have none: no other step reads them.
+        """
+        cdef list sums = [None if self.is_slice(number) else inputs[number] for _, number in self.replay.read_often]
+        return [tensor_like(layout) for layout in self.replay.gradients[:len(self.replay.recorded)]] + [
+            None if tensor is None else empty((<TensorImpl?>tensor).dtype_nr, (<TensorImpl>tensor).ndim, (<TensorImpl>tensor).sizes)
+            for tensor in sums]
+
+    def reverse_by(self, Replay reverse not None):
+        """Take the backward part from another program, which adds the gradients of some inputs to sums, if a loop can run it."""
+        cdef list sums = reverse.gradients[len(self.replay.recorded):]
+        if reverse.inputs < self.replay.inputs or len(sums) != len(self.replay.read_often):
+            raise ValueError("LoopedStep: the program has other inputs and results")
+        if self.can_reverse(reverse):
+            self.reverse = reverse
+            self.sums = tuple([number for (_, number), layout in zip(self.replay.read_often, sums) if layout is not None])
+            self.find_summed_edges()
+
+    cdef int find_summed_edges(self) except -1:
+        self.summed_edges = tuple([(k, number) for k, number in enumerate(self.differentiable)
+                                   if not self.is_slice(number) and (number in self.sums or not self.is_carried(number))])
+        return 0
+
+    cdef bint can_reverse(self, Replay replay):
+        """Return True if the backward part of a program has kernels alone."""
+        cdef Layout layout
+        for layout in replay.backward_part.results:
+            if layout is not None and (layout.ndim > 8 or add.kernel.loops[layout.dtype] is NULL):
+                return False
+        return not (replay.calls or replay.backward_part.stops)
+
     cdef bint can_loop(self):
         """Return True if the program has kernels alone, and leads from carried values in memory of their own to others like them."""
         cdef Replay replay = self.replay
@@ -100,7 +138,7 @@ cdef class LoopedStep:
         cdef set bases = set()
         if max(self.carried, self.slices, self.outputs, 1) > MOST or len(self.differentiable) > 3 * MOST:
             return False
-        if replay.calls or replay.forward_part.stops or replay.backward_part.stops or replay.written:
+        if replay.forward_part.stops or replay.written or not self.can_reverse(replay):
             return False
         if not all([is_row_major(<Layout>layout) for layout in self.layouts + self.result_layouts]):
             return False
@@ -119,9 +157,6 @@ cdef class LoopedStep:
                 self.results[k].base += FIRST_INPUT
             elif layout.kind != MADE or layout.base < replay.first_own:
                 return False
-        for layout in replay.backward_part.results:
-            if layout is not None and (layout.ndim > 8 or add.kernel.loops[layout.dtype] is NULL):
-                return False
         return ([number for number in self.differentiable if self.is_carried(number)]
                 == [k for kind, k, _ in self.recorded if kind == CARRIED])
 
@@ -129,28 +164,30 @@ cdef class LoopedStep:
         """Return True if an input is another value in each step."""
         return number < self.carried and not self.values[number].stays
 
+    cdef bint is_slice(self, int number) noexcept:
+        return self.carried <= number < self.carried + self.slices
+
 
 @cython.final
 cdef class Frame:
     """The memory in which the steps of a loop run: a pointer for each base of the program."""
     def __cinit__(self, LoopedStep step, list inputs):
-        cdef Replay replay = step.replay
+        cdef Replay replay = step.replay, reverse = step.reverse
         cdef TensorImpl tensor
         cdef int k, base
-        self.steps, self.addresses = replay.steps, replay.addresses
-        self.first, self.split, self.end = replay.forward_part.first, replay.forward_part.end, replay.backward_part.end
+        self.forward, self.backward = run_of(replay, replay.forward_part), run_of(reverse, reverse.backward_part)
         self.carried, self.slice_count, self.output_count = step.carried, step.slices, step.outputs
         self.first_decision = step.first_decision
         self.values, self.outputs, self.storages = step.values, step.results, []
-        self.pointers = <char**>calloc(replay.bases, sizeof(char*))
-        self.scratch = malloc(max(replay.scratch_bytes, <size_t>1))
+        self.pointers = <char**>calloc(max(replay.bases, reverse.bases), sizeof(char*))
+        self.scratch = malloc(max(replay.scratch_bytes, reverse.scratch_bytes, <size_t>1))
         if self.pointers is NULL or self.scratch is NULL:
             raise MemoryError()
-        self.pointers[ARENA] = self.take(max(replay.forward_part.arena_bytes, replay.backward_part.arena_bytes))
+        self.pointers[ARENA] = self.take(max(replay.forward_part.arena_bytes, reverse.backward_part.arena_bytes))
         self.pointers[RESIDUALS] = self.take(replay.residual_bytes)
-        self.pointers[CONSTANTS] = replay.constants.data
-        for base in range(replay.first_own, replay.bases):
-            self.pointers[base] = self.take(replay.sizes[base - replay.first_own])
+        for program in {replay, reverse}:
+            for base in range((<Replay>program).first_own, (<Replay>program).bases):
+                self.pointers[base] = self.take((<Replay>program).sizes[base - (<Replay>program).first_own])
         for k in range(self.carried):
             if self.values[k].stays:
                 self.pointers[FIRST_INPUT + k] = value_address(<TensorImpl>inputs[k])
@@ -194,10 +231,14 @@ cdef class Frame:
         cdef int k
         for k in range(self.slice_count):
             self.pointers[FIRST_INPUT + self.carried + k] = self.slices[k].data + row * self.slices[k].stride
-        return run_all_linked(self.steps, self.first, self.split, self.addresses, self.pointers, self.scratch)
+        return self.run(&self.forward, self.forward.first, self.forward.end)
 
     cdef bint run_backward(self) noexcept nogil:
-        return run_all_linked(self.steps, self.split, self.end, self.addresses, self.pointers, self.scratch)
+        return self.run(&self.backward, self.backward.first, self.backward.end)
+
+    cdef bint run(self, const Run* part, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
+        self.pointers[CONSTANTS] = part.constants
+        return run_all_linked(part.steps, first, end, part.addresses, self.pointers, self.scratch)
 
     cdef void hand_on(self) noexcept nogil:
         """Make the carried results of a step the carried values of the next one."""
@@ -241,8 +282,7 @@ cdef class Frame:
     cdef bint fails_first_decision(self) noexcept nogil:
         """Return True if a step, which did not come to its end, ended at its first decision."""
         cdef Py_ssize_t decision = self.first_decision
-        return (run_all_linked(self.steps, self.first, decision, self.addresses, self.pointers, self.scratch)
-                and not run_all_linked(self.steps, decision, decision + 1, self.addresses, self.pointers, self.scratch))
+        return self.run(&self.forward, self.forward.first, decision) and not self.run(&self.forward, decision, decision + 1)
 
     cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1:
         """Run steps; `states` gets the carried values before each block, `rows` the results. False if a decision comes out otherwise."""

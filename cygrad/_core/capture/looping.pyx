@@ -28,6 +28,8 @@ from cygrad._core.memory.storage cimport version_of
 from cygrad._core.operands.operands cimport copy_into, fits_loop
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS
 
+from cygrad._core.engine.backward import gradients_so_far, replace_gradients
+
 cdef enum:
     LEAST_ROOM = 4              # states: with less memory a block is run again for each of its steps
     FEWEST_STATES = 16          # that a loop keeps
@@ -182,24 +184,27 @@ cdef class Loop:
             last.append(tensor)
         return last, stacked, history, count_and_block
 
-    def reverse_steps(self, inputs, TensorImpl history, TensorImpl count_and_block, gradients):
-        """Return the gradients of the differentiable inputs from gradients of the recorded results."""
+    def reverse_steps(self, inputs, TensorImpl history, TensorImpl count_and_block, gradients, sums):
+        """Return the gradients of the differentiable inputs from gradients of the recorded results.
+
+        sums: that have arrived for `summed_edges`, or None.
+        """
         note_look("it is a loop")
         cdef Frame frame = Frame(self.looped, list(inputs))
-        cdef list weights = [None if each is None else row_major_gradient(each) for each in gradients]     # Sums reads their memory
+        cdef list weights = [None if each is None else row_major_gradient(each) for each in gradients + sums]      # Sums reads their memory
         cdef Py_ssize_t count = self.count, every = self.every, room
-        cdef Sums sums
+        cdef Sums totals
         cdef char* states = value_address(history)
         cdef char* spare
         if count_and_block is not None:
             count, every = (<int64_t*>value_address(count_and_block))[0], (<int64_t*>value_address(count_and_block))[1]
-        sums = Sums(self.looped, frame, list(inputs), weights, self.row, self.step, count)
+        totals = Sums(self.looped, frame, list(inputs), weights[:len(gradients)], weights[len(gradients):], self.row, self.step, count)
         room = max(self.room, min(every, <Py_ssize_t>(FEW_BYTES // max(frame.state_bytes, <size_t>1))))
         spare = NULL if every == 1 else frame.take(frame.state_bytes * room)
-        if not (self.reverse_each(frame, sums, 0, count, states) if every == 1 else
-                self.reverse_blocks(frame, sums, 0, count, every, states, spare, room)):
+        if not (self.reverse_each(frame, totals, 0, count, states) if every == 1 else
+                self.reverse_blocks(frame, totals, 0, count, every, states, spare, room)):
             return None
-        return sums.results()
+        return totals.results()
 
     cdef bint reverse_blocks(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, Py_ssize_t every, char* states, char* spare,
                              Py_ssize_t room) except -1:
@@ -245,6 +250,7 @@ cdef class Loop:
                 while k >= 0:
                     frame.set_state(states + k * frame.state_bytes)
                     sums.set_weights(row)
+                    sums.begin_sums(row)
                     runs = frame.run_forward(row) and frame.run_backward()
                     if not runs:
                         break
@@ -267,7 +273,8 @@ cdef class LoopNode(Node):
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef Loop loop
         cdef TensorImpl tensor
-        cdef list gradients, computed = None
+        cdef list gradients, sums, computed = None
+        cdef tuple edges
         cdef Py_ssize_t count
         cdef int k
         cdef bint whole
@@ -275,13 +282,17 @@ cdef class LoopNode(Node):
         if gradients is None:
             return 0
         loop, inputs, versions, history, count_and_block, rerun = self.saved0
-        whole = whole and not rerun.sees_tangents()
+        whole, edges = whole and not rerun.sees_tangents(), loop.looped.summed_edges
         for k, (tensor, version) in enumerate(zip(inputs, versions)):
             # The loop has copies of carried values.
             if version_of(tensor.storage) != version and not (loop.looped.is_carried(k) and whole):
                 check_version(tensor, version, tensor.node, self)
         if whole:
-            computed = noted_call(loop.reverse_steps, (list(inputs), history, count_and_block, gradients), {}, True)
+            sums = [None] * len(edges) if rerun.forms else gradients_so_far(self, edges, inputs)
+            computed = noted_call(loop.reverse_steps, (list(inputs), history, count_and_block, gradients, sums), {}, True)
+            if computed is not None:
+                sums = [total if computed[k] is not None else None for (k, _), total in zip(edges, sums)]
+                replace_gradients(self, edges, sums)
         if computed is None:
             count = loop.count
             if count_and_block is not None and not is_noting():

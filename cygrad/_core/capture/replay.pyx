@@ -97,9 +97,9 @@ cdef class Replay(Captured):
             for k in range(1, self.bases):
                 if state[k] is not None:
                     pointers[k] = (<Storage>state[k]).data
-            for k, tensor in enumerate(inputs + gradients):
-                pointers[FIRST_INPUT + k] = address(tensor)
-                state[FIRST_INPUT + k] = tensor.storage
+            for base, tensor in zip(self.input_bases, inputs + gradients):
+                pointers[<int>base] = address(tensor)
+                state[<int>base] = tensor.storage
             return self.run(self.backward_part, inputs + gradients, state, pointers)
         finally:
             free(pointers)
@@ -114,7 +114,7 @@ cdef class Replay(Captured):
             elif layout.kind == SAME:
                 results.append(inputs[layout.base])
             elif layout.kind == VIEW_OF_INPUT or layout.kind == DETACHED:
-                tensor = inputs[layout.base - FIRST_INPUT]
+                tensor = inputs[self.input_bases.index(layout.base)]
                 view = tensor_in(layout, tensor.storage, byte_offset(tensor))
                 if part is self.forward_part and layout.kind == VIEW_OF_INPUT:
                     view = as_strided(tensor, view.shape, view.stride(), view.storage_offset())
@@ -142,7 +142,7 @@ cdef class Replay(Captured):
                 self.storage_of_base(base, storages, pointers)
             if part.restores:
                 before = [((<TensorImpl>inputs[number]).storage.version,
-                           (<const char*>pointers[FIRST_INPUT + number] + <intptr_t>first)[:end - first])
+                           (<const char*>pointers[<int>self.input_bases[number]] + <intptr_t>first)[:end - first])
                           for number, first, end in part.writes]
             for stop in part.stops:
                 self.run_kernels(part, k, stop, pointers, scratch, released)
@@ -154,7 +154,7 @@ cdef class Replay(Captured):
             if before is not None:
                 for (number, first, end), (version, values) in zip(part.writes, before):
                     (<TensorImpl>inputs[number]).storage.version = version      # calls of Python have counted
-                    memcpy(pointers[FIRST_INPUT + number] + <intptr_t>first, <const char*>values, end - first)
+                    memcpy(pointers[<int>self.input_bases[number]] + <intptr_t>first, <const char*>values, end - first)
             raise
         finally:
             free(scratch)

@@ -7,9 +7,10 @@ Signals are answered between nodes. Needs the GIL.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
+from libc.stdint cimport intptr_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.gathering cimport add_parts, add_parts_of
@@ -24,7 +25,7 @@ from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node,
 from cygrad._core.graph.notes cimport Notes, current_notes, is_noting
 from cygrad._core.graph.rule_nodes cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
-from cygrad._core.graph.tensor cimport SPARSE, TensorImpl, needs_grad, special_active
+from cygrad._core.graph.tensor cimport SPARSE, SPECIAL, TensorImpl, needs_grad, special_active, tensor_type
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.fronts cimport innermost
@@ -112,6 +113,61 @@ def will_run(Node node not None):
     cdef Run* run = <Run*>cg_run_address()[0]
     cdef Py_ssize_t index = find_state(run, <PyObject*>node) if run is not NULL else -1
     return index >= 0 and run.states[index].visited and (run.states[index].needed or run.states[index].captured)
+
+
+def gradients_so_far(Node node not None, tuple edges not None, inputs not None):
+    """Return, for edges of the node that this thread's innermost backward is at, the gradients that have arrived where they lead.
+
+    edges: pairs (their number, number of the input). None where nothing has arrived, or no plain tensor like the input, and where hooks see
+    the results of the node.
+    """
+    cdef Run* run = <Run*>cg_run_address()[0]
+    cdef PyObject** arrived
+    cdef list gradients = [None] * len(edges)
+    cdef int k
+    if run is NULL or run.evaluating is not <PyObject*>node or node.hooks is not None and node.hooks.post is not None:
+        return gradients
+    for k, (number, input_number) in enumerate(edges):
+        arrived = arrived_gradient(run, node, number)
+        if arrived is not NULL and arrived[0] is not NULL and is_plain_like(<object>arrived[0], inputs[input_number]):
+            gradients[k] = <object>arrived[0]
+    return gradients
+
+
+def replace_gradients(Node node not None, tuple edges not None, list gradients not None):
+    """Drop gradients that `gradients_so_far` has returned: the node returns them with its own parts added."""
+    cdef Run* run = <Run*>cg_run_address()[0]
+    cdef PyObject** arrived
+    for (number, _), gradient in zip(edges, gradients):
+        if gradient is not None:
+            arrived = arrived_gradient(run, node, number)
+            if arrived is NULL or arrived[0] is not <PyObject*>gradient:
+                raise RuntimeError("replace_gradients: this is not the gradient that has arrived")
+            Py_CLEAR(arrived[0])
+
+
+cdef bint is_plain_like(object gradient, TensorImpl input) noexcept:
+    cdef TensorImpl tensor
+    if type(gradient) is not tensor_type:
+        return False
+    tensor = gradient
+    return (not tensor.flags & SPECIAL and tensor.dtype_nr == input.dtype_nr and tensor.ndim == input.ndim
+            and not memcmp(tensor.sizes, input.sizes, input.ndim * sizeof(intptr_t)))
+
+
+cdef PyObject** arrived_gradient(Run* run, Node node, int number) except? NULL:
+    """Return where the gradient is that has arrived at the end of an edge; NULL: no gradient is needed there."""
+    cdef int output_nr
+    cdef Node target
+    cdef Py_ssize_t next
+    if not 0 <= number < node.edges:
+        raise IndexError(f"{node!r} has {node.edges} edges, and {number} is none of them")
+    target = edge(node, number, &output_nr)
+    next = find_state(run, <PyObject*>target) if target is not None else -1
+    if next < 0:
+        return NULL
+    add_parts_of(run, next)
+    return &grads_of(&run.states[next])[output_nr]
 
 
 def queue_callback(callback):

@@ -222,9 +222,13 @@ cdef class Notes:
         return False
 
     def path(self):
-        """Return a number for the steps so far: another way through a function has another one."""
+        """Return a number for the steps so far: another way through a function has another one.
+
+        Of memory from outside only distances count: an argument may be a view at another offset.
+        """
         cdef Note* note
         cdef Place* place
+        cdef intptr_t start
         cdef unsigned long long path = <unsigned long long>self.slot_count
         cdef Py_ssize_t k
         cdef int j
@@ -233,8 +237,9 @@ cdef class Notes:
             path = (path ^ <size_t>note.run ^ <size_t>note.outcome) * FNV_PRIME
             for j in range(note.count):
                 place = &note.places[j]
+                start = self.slots[place.slot].first if self.slots[place.slot].origin == OUTSIDE else 0
                 path = (path ^ <size_t>place.slot) * FNV_PRIME
-                path = (path ^ <size_t>place.first ^ <size_t>place.end << 32) * FNV_PRIME
+                path = (path ^ <size_t>(place.first - start) ^ <size_t>(place.end - start) << 32) * FNV_PRIME
         return path
 
     def forget_steps(self):

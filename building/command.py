@@ -28,11 +28,13 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "noted_calls", "buffers", "
                                  "formats", "dtype_views", "rows", "special", "hooks", "boxes", "gathering", "stepped", "windows",
                                  "convolution", "arrays", "shadow", "checking", "profiling", "strided", "settings", "pending",
                                  "deferred", "pending_reductions", "contraction", "rules", "replay", "looks", "diagonals", "filling",
-                                 "tracking", "creation", "writes", "upward", "checks", "derivatives", "splitting", "lookups"), SELDOM),
+                                 "tracking", "creation", "writes", "upward", "checks", "derivatives", "splitting", "lookups", "bands",
+                                 "distances"), SELDOM),
                 "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
                                  "copies", "storage", "saved", "points", "modes", "grid_sums",
-                                 "constants", "sparse_rows", "products", "operator_object"), SHORT)}
+                                 "constants", "sparse_rows", "products", "operator_object", "moving", "shapes", "parts", "reductions",
+                                 "patches"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from cygrad._core.capture.captured import exchange_arenas
 from cygrad._core.graph.notes import Notes
 from cygrad._core.programs.pending import defer_from, pending_results
 from cygrad._kernels.programs.by_hand import run_steps
@@ -14,8 +15,8 @@ from cygrad._kernels.programs.settings import group_from, set_programs
 from cygrad._kernels.system.allocator import fail_after, live_bytes
 from cygrad._kernels.system.threads import exchange_grains, region_threads, reset_region_threads
 
-__all__ = ["Notes", "defer_from", "fail_alloc", "grains", "group_from", "live_bytes", "pending_results", "program_checks", "run_steps",
-           "set_programs", "threads_used"]
+__all__ = ["Notes", "arenas", "defer_from", "fail_alloc", "grains", "group_from", "live_bytes", "pending_results", "program_checks",
+           "run_steps", "set_programs", "threads_used"]
 
 
 class fail_alloc:
@@ -39,6 +40,23 @@ class fail_alloc:
 
     def __exit__(self, *_: object) -> None:
         self.fired = fail_after(0) == 0
+
+
+class arenas:
+    """Fill the memory of replays with NaN before each, in a `with` statement.
+
+    reuses: whether a value may have the memory of one that no later step of its program reads, as usual.
+    """
+
+    def __init__(self, reuses: bool = True) -> None:
+        self.reuses = reuses
+
+    def __enter__(self) -> Self:
+        self.before = exchange_arenas(0xff, self.reuses)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        exchange_arenas(*self.before)
 
 
 class grains:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._testing import defer_from, group_from
+from cygrad._testing import arenas, defer_from, group_from
 from cygrad.autograd import grad
 from cygrad.config import set_contraction
 from samples import array_of
@@ -18,7 +18,7 @@ from samples import array_of
 ROWS, COLUMNS = 5, 7
 SHAPES = [(ROWS, COLUMNS), (COLUMNS,), (ROWS, 1), (1, COLUMNS), (), (2, ROWS, COLUMNS)]
 COUNT = 200
-SETTINGS = [(1 << 17, 1 << 11), (1 << 17, 1), (8, 1)]
+SETTINGS = [(1 << 17, 1 << 11, False), (1 << 17, 1, True), (8, 1, True)]
 
 
 def inner_gradient(a, b):
@@ -99,9 +99,8 @@ def observed(function, leaves):
     try:
         results = function(*leaves)
         inputs = [leaf for leaf in leaves if leaf.requires_grad]
-        # A gradient that reaches a leaf through the function and beside it is summed in another order.
-        outputs = [result.sum() for result in results
-                   if result.requires_grad and not any(result is leaf or result._base is leaf for leaf in leaves)]
+        # The node of a view of a leaf stays beside the node of the call, so its part is added before or after the parts of that.
+        outputs = [result.sum() for result in results if result.requires_grad and not any(result._base is leaf for leaf in leaves)]
         gradients = grad(outputs, inputs, allow_unused=True) if outputs else ()
     except (RuntimeError, IndexError, ValueError, np.linalg.LinAlgError) as error:
         return type(error), str(error)
@@ -130,8 +129,7 @@ def gradients_of_some(function, leaves, stream):
     """Return the bits of gradients of some results, each by another weight, several times."""
     inputs, seen = [leaf for leaf in leaves if leaf.requires_grad], []
     with contextlib.suppress(RuntimeError, IndexError, ValueError, np.linalg.LinAlgError):
-        results = [result for result in function(*leaves) if result.requires_grad
-                   and not any(result is leaf or result._base is leaf for leaf in leaves)]
+        results = [result for result in function(*leaves) if result.requires_grad and not any(result._base is leaf for leaf in leaves)]
         for _ in range(3):
             losses = [stream.choice(WEIGHTS)(result) for result in results if stream.random() < 0.6]
             gradients = grad(losses, inputs, retain_graph=True, allow_unused=True) if losses else ()
@@ -150,11 +148,11 @@ def compare_some(seed):
 
 
 @pytest.fixture
-def settings(large, grouped):
-    """From how many elements on work is deferred and grouped, without contractions."""
+def settings(large, grouped, reuses):
+    """From how many elements on work is deferred and grouped, and whether memory is reused; without contractions."""
     contracts = set_contraction(False)
     before = defer_from(large), group_from(grouped)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), arenas(reuses):
         yield
     defer_from(before[0])
     group_from(before[1])
@@ -162,7 +160,7 @@ def settings(large, grouped):
 
 
 @pytest.mark.filterwarnings("ignore:compile")
-@pytest.mark.parametrize(("large", "grouped"), SETTINGS)
+@pytest.mark.parametrize(("large", "grouped", "reuses"), SETTINGS)
 @pytest.mark.cases("first", range(0, COUNT, 20))
 @pytest.mark.usefixtures("settings")
 def test_replays_have_the_bits_of_the_function(first):
@@ -170,7 +168,7 @@ def test_replays_have_the_bits_of_the_function(first):
 
 
 @pytest.mark.filterwarnings("ignore:compile")
-@pytest.mark.parametrize(("large", "grouped"), SETTINGS)
+@pytest.mark.parametrize(("large", "grouped", "reuses"), SETTINGS)
 @pytest.mark.cases("first", range(0, COUNT // 4, 10))
 @pytest.mark.usefixtures("settings")
 def test_gradients_of_some_results_have_the_bits_of_the_function(first):

@@ -87,3 +87,6 @@ cdef class Captured:
     cdef set slots_of_results(self, list results)
     cdef int find_stops(self, Part part, list used, list last, list bases) except -1
     cdef int add_base(self, int number, bint late, list bases) except -1
+
+# Fill new memory of a replay, in tests.
+cdef void fill_arena(char* data, size_t nbytes) noexcept

@@ -3,7 +3,7 @@
 cimport cython
 from libc.limits cimport INT_MAX
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.grouping cimport StepGroup, group_steps, put_off_numbers
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
@@ -22,6 +22,9 @@ from cygrad._kernels.programs.linked cimport (APART, CALL_SITES, ELEMENT_KINDS, 
 cdef extern from "system/poison.h" nogil:
     bint cg_poisons         # memory behind the end, in a build with the address sanitizer
 
+cdef int arena_byte = -1        # that new memory of replays is filled with; -1: none
+cdef bint reuses_memory = True
+
 cdef enum:
     LINE = 64                   # bytes of a cache line, and at least of a vector: loops may write behind a slot, up to the end of its line
     LEAST_ARENA = 4096          # so that it begins at a cache line
@@ -32,6 +35,21 @@ class Uncapturable(Exception):
 
 
 # ----- Memory -----
+def exchange_arenas(int byte, bint reuses):
+    """Fill the memory of replays with a byte before each (-1: do not), and plan memory that later values of a program reuse, or apart from
+    each other, with gaps; return the settings before. For tests.
+    """
+    global arena_byte, reuses_memory
+    before = arena_byte, reuses_memory
+    arena_byte, reuses_memory = byte, reuses
+    return before
+
+
+cdef void fill_arena(char* data, size_t nbytes) noexcept:
+    if arena_byte >= 0:
+        memset(data, arena_byte, nbytes)
+
+
 cdef int share_arguments(Note* note, dict known) except -1:
     """Give equal arguments of steps one place: a step that changes them gets a copy."""
     cdef bytes content = (<const char*>note.arguments)[:note.argument_bytes]
@@ -73,8 +91,10 @@ cdef class Room:
     cdef intptr_t take(self, size_t nbytes):
         cdef size_t size = rounded(nbytes)
         cdef list places = self.free.get(size)
-        if places:
+        if places and reuses_memory:
             return places.pop()
+        if not reuses_memory:
+            self.top += self.top // LINE % 3 * LINE
         self.top += size
         return self.top - size
 

@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.layouts cimport MADE, SAME, Layout
-from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, Part
+from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, Part, fill_arena
 from cygrad._core.capture.replay cimport Replay
 from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.notes cimport DECISION
@@ -209,6 +209,7 @@ cdef class Frame:
         """Return memory, with room behind it for whole vectors: zeros, as vector mathematics is slow on large numbers there, too."""
         cdef Storage storage = new_storage(nbytes + PADDING)
         memset(storage.data, 0, nbytes + PADDING)
+        fill_arena(storage.data, nbytes)
         self.storages.append(storage)
         return storage.data
 

@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS
+from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, fill_arena
 from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, filled, has_strides_of, suits, tensor_in
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.noted_calls cimport tensors_among, tensors_of_node
@@ -49,6 +49,7 @@ cdef class Replay(Captured):
             if self.residual_bytes:
                 storages[RESIDUALS] = new_storage(self.residual_bytes)
                 pointers[RESIDUALS] = (<Storage>storages[RESIDUALS]).data
+                fill_arena(pointers[RESIDUALS], self.residual_bytes)
             pointers[CONSTANTS] = self.constants.data
             for k, tensor in enumerate(inputs):
                 pointers[FIRST_INPUT + k] = address(tensor)
@@ -137,6 +138,7 @@ cdef class Replay(Captured):
         if scratch is NULL:
             raise MemoryError()
         storages[ARENA], pointers[ARENA] = arena, arena.data
+        fill_arena(arena.data, part.arena_bytes)
         try:
             for base in part.early:     # which steps meet in any order
                 self.storage_of_base(base, storages, pointers)
@@ -226,6 +228,7 @@ cdef class Replay(Captured):
         if storage is None:
             storage = new_storage(self.sizes[base - self.first_own])
             storages[base], pointers[base] = storage, storage.data
+            fill_arena(storage.data, self.sizes[base - self.first_own])
         return storage
 
     cdef int run_again(self, Py_ssize_t k, object dying, list storages, char** pointers) except -1:

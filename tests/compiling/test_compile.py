@@ -548,15 +548,38 @@ def test_threads_replay_one_function_side_by_side():
     wrong = []
 
     def work(number):
-        for k in range(200):
+        for k in range(1000):
             x = X + number + k
             if compiled(x).tolist() != expected[number + k]:
                 wrong.append((number, k))
 
-    expected = [long(X + k).tolist() for k in range(208)]
+    expected = [long(X + k).tolist() for k in range(1008)]
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_a_forked_child_replays_and_captures(size):
+    """The values of the parent are in its memory; the sizes are below and above the one from which regions have threads."""
+    @captured
+    def function(x):
+        return (x * x).sin().sum()
+
+    def gradient(x):
+        x.requires_grad_()
+        function(x).backward()
+        return x.grad.numpy().tobytes()
+
+    expected = [gradient(cg.arange(size, dtype=dtype) * 0.5) for dtype in (cg.float64, cg.float64, cg.float32)]
+    child = os.fork()
+    if not child:
+        again = [gradient(cg.arange(size, dtype=dtype) * 0.5) for dtype in (cg.float64, cg.float64, cg.float32)]
+        os._exit(0 if again == expected else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert gradient(cg.arange(size, dtype=cg.float64) * 0.5) == expected[0]

@@ -206,9 +206,12 @@ class Capture:
         if any(has_history_in_outer_memory(result, inputs) for result in results
                if result.requires_grad and not any(result is each for each in with_history)):
             raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
-        freed = {id(result) for result in with_history if is_released(result, sources)}
+        nodes, edges = graph_between(with_history, sources)
+        freed = {id(result) for result in with_history if is_released(graph_between([result], sources)[0])} if is_released(nodes) else set()
         released = tuple(number for number, result in enumerate(results) if id(result) in freed)
         recorded = [result for result in with_history if id(result) not in freed]
+        if freed:
+            nodes, edges = graph_between(recorded, sources)
         results = [result.detach() if id(result) in freed else result for result in results]
         check_messages(notes, bool(recorded))
         if with_history:
@@ -219,8 +222,9 @@ class Capture:
             weights = [zeros_like(result.detach()) for result in recorded]
             back = self.gradients(notes, observation, recorded, inputs, [sources[number] for number in differentiable], weights)
             forms = plain_gradients(back)
-            edges = Counter(edge for node in nodes_between(recorded, sources) for edge in node.next_functions)
-            read_often = tuple((k, number) for k, number in enumerate(differentiable) if edges[sources[number]._gradient_edge()] > 1)
+            counts_of_edges = Counter(edges)
+            read_often = tuple((k, number) for k, number in enumerate(differentiable)
+                               if counts_of_edges[sources[number]._gradient_edge()] > 1)
             if all(gradient is None for gradient in back):      # or a tensor that it makes has the history
                 raise Uncapturable("it returns a result that requires a gradient, which goes to none of its inputs: return .detach()")
         if of_gradients and any(map(has_leaf_hooks, inputs)):
@@ -234,7 +238,7 @@ class Capture:
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
         replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, released
         replay.read_often = read_often
-        if not any(node._frees_values() for node in nodes_between(recorded, sources)):
+        if not any(node._frees_values() for node in nodes):
             replay.frees = frozenset()
         if replay.written and are_unseen_views(inputs):
             raise Uncapturable("it writes into an array of NumPy's that other arrays are views of: give the whole array, and take the "
@@ -272,8 +276,8 @@ class Capture:
         replay.frees = entry.replay.frees
         chosen = [result for result, weight in zip(recorded, weights, strict=False) if weight is not None]
         if len(chosen) < len(recorded):
-            numbers = {id(node): number for number, node in enumerate(nodes_between(recorded, inputs))}
-            replay.frees = frozenset(numbers[id(node)] for node in nodes_between(chosen, inputs) if node._frees_values())
+            numbers = {id(node): number for number, node in enumerate(graph_between(recorded, inputs)[0])}
+            replay.frees = frozenset(numbers[id(node)] for node in graph_between(chosen, inputs)[0] if node._frees_values())
         return replay
 
     def check_repeats(self, observation: Observation, inputs: list[Any]) -> None:
@@ -410,21 +414,24 @@ def undone(notes: Notes) -> Iterator[None]:
         set_default_dtype(dtype)
 
 
-def nodes_between(results: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any]:
-    """Yield the nodes from results to the nodes of inputs, in the order of the edges."""
+def graph_between(results: Iterable[Any], inputs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the nodes from results to the nodes of inputs, in the order of the edges, and all edges."""
     met = {id(tensor.grad_fn) for tensor in inputs}
-    nodes = [result.grad_fn for result in results][::-1]
-    while nodes:
-        node = nodes.pop()
+    waiting, nodes, edges = [result.grad_fn for result in results][::-1], [], []
+    while waiting:
+        node = waiting.pop()
         if node is not None and id(node) not in met:
             met.add(id(node))
-            yield node
-            nodes += [following for following, _ in node.next_functions][::-1]
+            nodes.append(node)
+            following = node.next_functions
+            edges += following
+            waiting += [other for other, _ in following][::-1]
+    return nodes, edges
 
 
-def is_released(result: Any, inputs: Iterable[Any]) -> bool:
-    """Return True if a backward without `retain_graph` has freed values of the history of a result."""
-    return any(node._is_released() for node in nodes_between([result], inputs))
+def is_released(nodes: Iterable[Any]) -> bool:
+    """Return True if a backward without `retain_graph` has freed values of some nodes."""
+    return any(node._is_released() for node in nodes)
 
 
 def check_guards(observation: Observation, inputs: list[Any]) -> None:

@@ -460,7 +460,7 @@ cdef class Captured:
         each = <Loop*>note.arguments
         if note.run is run_loop and self.link_places(note, step, kind_of_loop(each), bases):
             if step.kind < ELEMENT_KINDS:
-                step.content = &each.number
+                step.content, step.count = &each.number, <unsigned char>each.n
             else:
                 step.content, step.count = each, loops.setdefault(<size_t>each.loop, len(loops)) % CALL_SITES
             return 0

@@ -17,13 +17,12 @@ from cygrad._kernels.drivers.elementwise cimport CG_FLOAT64, cg_itemsize, cg_num
 from cygrad._kernels.drivers.sums cimport (MAX_TERMS, NONE, Sum, drop_zero, loop_of_sum, multiply_by, put_in, read_formula,
                                            write_factors, write_numbers)
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
-from cygrad._kernels.programs.linked cimport MAX_PLACES, ElementSum, Loop, run_element_sum, run_loop
+from cygrad._kernels.programs.linked cimport FEW_DOUBLES, LOOP, MAX_PLACES, ElementSum, Loop, kind_of_loop, run_element_sum, run_loop
 from cygrad._kernels.programs.rewriting cimport read_sum
 from cygrad._kernels.programs.settings cimport EAGER
 from cygrad._kernels.programs.steps cimport Program, converts
 
 cdef enum:
-    FEW = 4         # so many elements take no longer one by one than a load that waits for some stores
     FIRST_PART = 1
     SECOND_PART = 2
     BOTH_PARTS = 3
@@ -49,7 +48,8 @@ cdef struct Usage:
 cdef struct Reading:
     Sum sum             # an operand: MAX_TENSORS times a step, plus its number among the step's places
     bint joined         # the sum has other terms than the step
-    bint by_elements    # one by one
+    bint is_few         # doubles, for which no loop is called
+    bint one_by_one     # not in pairs
     bint removed        # another step does this one's work
 
 
@@ -70,7 +70,7 @@ cdef inline bint adds_boxes(const Note* note) noexcept:
 
 
 cdef inline bint has_few_doubles(const Loop* each) noexcept:
-    return each.n <= FEW and each.dtype == CG_FLOAT64
+    return each.n <= FEW_DOUBLES and each.dtype == CG_FLOAT64
 
 
 cdef inline bint writes_one(const Note* note) noexcept:
@@ -133,13 +133,13 @@ cdef void write_loop(Loop* each, const Sum* sum) noexcept:
     write_numbers(sum, each.dtype, each.params)
 
 
-cdef void write_elements(Note* note, const Sum* sum) noexcept:
+cdef void write_elements(Note* note, const Sum* sum, bint one_by_one) noexcept:
     """Write a sum in place of a loop's arguments, which are longer."""
     cdef ElementSum* elements = <ElementSum*>note.arguments
     cdef int t, n = <int>(<Loop*>note.arguments).n
     note.run, note.argument_bytes = run_element_sum, sizeof(ElementSum)
     memset(elements, 0, sizeof(ElementSum))
-    elements.n, elements.form = n, 16 * sum.terms
+    elements.n, elements.paired, elements.form = n, 0 if one_by_one else n // 2 * 2, 16 * sum.terms
     for t in range(sum.terms):
         elements.form |= (sum.seconds[t] != NONE) << t
     elements.plain = write_factors(sum, elements.numbers)
@@ -330,25 +330,25 @@ cdef class Shortening:
         return 0
 
     cdef void choose_elements(self, Py_ssize_t k, Note* note) noexcept:
-        """Choose whether a sum goes by elements: of one double, or where it reads a value that was written so."""
+        """Choose how a sum of a few doubles goes: one by one where it reads a value that was written so, as a load waits for two stores."""
         cdef const Loop* each = <const Loop*>note.arguments
         cdef Reading* step = &self.steps[k]
         cdef int[2 * MAX_TERMS] operands
         cdef int j, count = list_operands(&step.sum, operands)
         if has_few_doubles(each):
-            step.by_elements = each.n == 1
+            step.is_few = True
             for j in range(count):
-                if self.slots[self.place_of(operands[j]).slot].in_pieces and self.are_as_read(&step.sum, output_of(note)):
-                    step.by_elements = True
-            step.joined |= step.by_elements and (each.n > 1 or each.has_params)
-        if not step.by_elements and step.sum.seconds[0] != NONE:
+                if self.slots[self.place_of(operands[j]).slot].in_pieces and each.n > 1:
+                    step.one_by_one = True
+            step.joined |= step.one_by_one or kind_of_loop(each) == LOOP
+        elif step.sum.seconds[0] != NONE:
             step.sum.terms = 0
 
     cdef inline void note_touch(self, int slot, Py_ssize_t k, bint writes) noexcept:
         self.slots[slot].toucher = k
         if writes:
             self.slots[slot].writer = k
-            self.slots[slot].in_pieces = self.steps[k].by_elements or writes_one(&self.notes.notes[k])
+            self.slots[slot].in_pieces = self.steps[k].one_by_one or writes_one(&self.notes.notes[k])
 
     cdef int count_touches(self) except -1:
         cdef Note* note
@@ -411,7 +411,7 @@ cdef class Shortening:
         if inner.n != each.n or inner.dtype != each.dtype or not is_same_place(output_of(before), place):
             return False
         if (not put_in(&joined, operand, source) or not self.are_as_read(&joined, output_of(note))
-                or joined.scale != 1 and not self.steps[k].by_elements):
+                or joined.scale != 1 and not self.steps[k].is_few):
             return False
         self.steps[k].sum, self.steps[k].joined = joined, True
         self.slots[slot].touches -= 1
@@ -426,7 +426,7 @@ cdef class Shortening:
 
     cdef bint is_cheap_again(self, Py_ssize_t k, int slot) noexcept:
         """Return True if a step may as well multiply an operand itself: element by element, where sums alone read it."""
-        return self.steps[k].by_elements and self.slots[slot].touches == self.slots[slot].terms + 1
+        return self.steps[k].is_few and self.slots[slot].touches == self.slots[slot].terms + 1
 
     cdef bint takes_multiple(self, Py_ssize_t k, Note* note, int j) except -1:
         """Let a sum of boxes multiply one of them, where it is a multiple that nothing else reads."""
@@ -513,8 +513,8 @@ cdef class Shortening:
         for j in range(count + 1):
             note.places[j] = places[j]
         note.count, note.written, note.traits = count + 1, 1 << count, &STEADY
-        if self.steps[k].by_elements:
-            write_elements(note, sum)
+        if self.steps[k].is_few:
+            write_elements(note, sum, self.steps[k].one_by_one)
         else:
             write_loop(<Loop*>note.arguments, sum)
         return 0

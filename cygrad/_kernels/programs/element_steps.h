@@ -1,4 +1,4 @@
-/* Steps over a few doubles, one by one (linked.pxd): each kind is code without branches. */
+/* Steps over a few doubles (linked.pxd): each kind is code without branches but for the number of doubles. */
 #ifndef CG_ELEMENT_STEPS_H
 #define CG_ELEMENT_STEPS_H
 
@@ -25,6 +25,7 @@ enum {
     CG_MULTIPLY_BY_NUMBER,
     CG_MOVE,            /* of 8 bytes */
     CG_PLAIN_SUM = 16,
+    CG_OF_FEW = 18,     /* an operation of several doubles is so much greater; the forms of one term are 16 and 17 */
     CG_SUM_OF_MORE = 80,
     CG_CARRIED_SUM = 160,
     CG_ELEMENT_KINDS = 240
@@ -39,101 +40,98 @@ typedef struct {            /* 48 bytes, so that long programs stay in the cache
 
 typedef struct {            /* a sum of multiples */
     double numbers[8];      /* of a plain one the start and the factors, of products 1 */
-    int n;
+    int n, paired;          /* the first of them go in pairs */
     unsigned char form;
     unsigned char plain;    /* no sum and no product is multiplied */
 } cg_element_sum;
 
 typedef int64_t __attribute__((aligned(1), may_alias)) cg_eight_bytes; /* two floats as well */
+typedef double __attribute__((vector_size(16))) cg_pair;
+typedef double __attribute__((vector_size(16), aligned(8), may_alias)) cg_pair_in_memory;
 
 #define CG_INLINE static inline __attribute__((always_inline))
 
-CG_INLINE double cg_next_term(char** data, int element, int products, int term, int* k)
+#define T double
+#define T_IN_MEMORY double
+#define CG_OF_T(name) name##_of_one
+#include "programs/element_arithmetic.h"
+#undef T
+#undef T_IN_MEMORY
+#undef CG_OF_T
+#define T cg_pair
+#define T_IN_MEMORY cg_pair_in_memory
+#define CG_OF_T(name) name##_of_two
+#include "programs/element_arithmetic.h"
+#undef T
+#undef T_IN_MEMORY
+#undef CG_OF_T
+
+CG_INLINE void cg_run_arithmetic(const cg_linked_step* step, char** bases, int n, int kind)
 {
-    double value = ((const double*)data[(*k)++])[element];
-    return products >> term & 1 ? value * ((const double*)data[(*k)++])[element] : value;
+    const int is_binary = kind <= CG_MULTIPLY;
+    const char *first = bases[step->bases[0]] + step->offsets[0], *second = first;
+    char* result = bases[step->bases[is_binary + 1]] + step->offsets[is_binary + 1];
+    double number = kind >= CG_ADD_NUMBER ? *(const double*)step->content : 0;
+    int place = 0;
+    if (is_binary)
+        second = bases[step->bases[1]] + step->offsets[1];
+    for (; place + 16 <= 8 * n; place += 16)
+        cg_write_result_of_two(kind, first + place, second + place, number, result + place);
+    if (place < 8 * n)
+        cg_write_result_of_one(kind, first + place, second + place, number, result + place);
 }
 
-/* scale * (carried3 * (carried2 * (start + factor0 * x0 + factor1 * x1) + factor2 * x2) + factor3 * x3) */
-CG_INLINE double cg_carried_sum(const double* numbers, char** data, int element, int terms, int products, int* k)
-{
-    double value = numbers[1] * cg_next_term(data, element, products, 0, k);
-    if (terms == 1)
-        return numbers[2] * (numbers[0] + value);
-    value += numbers[0] + numbers[2] * cg_next_term(data, element, products, 1, k);
-    if (terms > 2)
-        value = numbers[3] * value + numbers[4] * cg_next_term(data, element, products, 2, k);
-    if (terms > 3)
-        value = numbers[5] * value + numbers[6] * cg_next_term(data, element, products, 3, k);
-    return numbers[terms == 2 ? 3 : terms == 3 ? 5 : 7] * value;
-}
-
-/* The same, sooner, where no sum or product has a factor but 1: the start is added to the last term, for which others seldom
-   wait. That is the same sum: 0 matters among zeros alone. */
-CG_INLINE double cg_plain_sum(const double* numbers, char** data, int element, int terms, int products, int* k)
-{
-    double value = 0;
-    for (int t = 0; t < terms; t++) {
-        double term = cg_next_term(data, element, products, t, k);
-        if (!(products >> t & 1))
-            term *= numbers[1 + t];
-        if (t == terms - 1)
-            term = numbers[0] + term;
-        value = t ? value + term : term;
-    }
-    return value;
-}
-
-CG_INLINE void cg_run_form(const cg_linked_step* step, char** bases, int n, int terms, int products, int plain)
+CG_INLINE void cg_run_sum(const cg_linked_step* step, char** bases, int is_one, int terms, int products, int plain)
 {
     const cg_element_sum* sum = step->content;
     char* data[CG_MAX_PLACES];
-    for (int k = 0; k < terms + __builtin_popcount(products) + 1; k++)
-        data[k] = bases[step->bases[k]] + step->offsets[k];
-    for (int element = 0; element < n; element++) {
-        int k = 0;
-        double value = plain ? cg_plain_sum(sum->numbers, data, element, terms, products, &k)
-                             : cg_carried_sum(sum->numbers, data, element, terms, products, &k);
-        ((double*)data[k])[element] = value;
-    }
+    int k = 0;
+    for (int j = 0; j < terms + __builtin_popcount(products) + 1; j++)
+        data[j] = bases[step->bases[j]] + step->offsets[j];
+    if (!is_one)
+        for (; k < sum->paired; k += 2)
+            cg_write_sum_of_two(sum->numbers, data, 8 * k, terms, products, plain);
+    for (; k < (is_one ? 1 : sum->n); k++)
+        cg_write_sum_of_one(sum->numbers, data, 8 * k, terms, products, plain);
 }
 
 /* The step is of one of the kinds above. */
 CG_INLINE void cg_run_element_step(const cg_linked_step* step, char** bases)
 {
-#define CG_AT(T, k) (*(T*)(bases[step->bases[k]] + step->offsets[k]))
-#define CG_NUMBER (*(const double*)step->content)
-#define CG_OPERATION(kind, T, output, value)                                                                                               \
+#define CG_ARITHMETIC(kind)                                                                                                                \
     case kind:                                                                                                                             \
-        CG_AT(T, output) = value;                                                                                                          \
+        cg_run_arithmetic(step, bases, 1, kind);                                                                                           \
+        break;                                                                                                                             \
+    case CG_OF_FEW + kind:                                                                                                                 \
+        cg_run_arithmetic(step, bases, step->count, kind);                                                                                 \
         break;
 #define CG_SUMS(terms, products)                                                                                                           \
     case CG_FORM(terms, products):                                                                                                         \
-        cg_run_form(step, bases, 1, terms, products, 1);                                                                                   \
+        cg_run_sum(step, bases, 1, terms, products, 1);                                                                                    \
         break;                                                                                                                             \
     case CG_SUM_OF_MORE + CG_FORM(terms, products):                                                                                        \
-        cg_run_form(step, bases, ((const cg_element_sum*)step->content)->n, terms, products, 1);                                           \
+        cg_run_sum(step, bases, 0, terms, products, 1);                                                                                    \
         break;                                                                                                                             \
     case CG_CARRIED_SUM + CG_FORM(terms, products):                                                                                        \
-        cg_run_form(step, bases, ((const cg_element_sum*)step->content)->n, terms, products, 0);                                           \
+        cg_run_sum(step, bases, 0, terms, products, 0);                                                                                    \
         break;
     switch (step->kind) {
-        CG_OPERATION(CG_ADD, double, 2, CG_AT(double, 0) + CG_AT(double, 1))
-        CG_OPERATION(CG_SUBTRACT, double, 2, CG_AT(double, 0) - CG_AT(double, 1))
-        CG_OPERATION(CG_MULTIPLY, double, 2, CG_AT(double, 0) * CG_AT(double, 1))
-        CG_OPERATION(CG_NEGATE, double, 1, -CG_AT(double, 0))
-        CG_OPERATION(CG_ADD_NUMBER, double, 1, CG_AT(double, 0) + CG_NUMBER)
-        CG_OPERATION(CG_SUBTRACT_NUMBER, double, 1, CG_AT(double, 0) - CG_NUMBER)
-        CG_OPERATION(CG_SUBTRACT_FROM_NUMBER, double, 1, CG_NUMBER - CG_AT(double, 0))
-        CG_OPERATION(CG_MULTIPLY_BY_NUMBER, double, 1, CG_AT(double, 0) * CG_NUMBER)
-        CG_OPERATION(CG_MOVE, cg_eight_bytes, 1, CG_AT(cg_eight_bytes, 0))
+        CG_ARITHMETIC(CG_ADD)
+        CG_ARITHMETIC(CG_SUBTRACT)
+        CG_ARITHMETIC(CG_MULTIPLY)
+        CG_ARITHMETIC(CG_NEGATE)
+        CG_ARITHMETIC(CG_ADD_NUMBER)
+        CG_ARITHMETIC(CG_SUBTRACT_NUMBER)
+        CG_ARITHMETIC(CG_SUBTRACT_FROM_NUMBER)
+        CG_ARITHMETIC(CG_MULTIPLY_BY_NUMBER)
+    case CG_MOVE:
+        *(cg_eight_bytes*)(bases[step->bases[1]] + step->offsets[1]) = *(const cg_eight_bytes*)(bases[step->bases[0]] + step->offsets[0]);
+        break;
         CG_EACH_FORM(CG_SUMS)
     default:
         __builtin_unreachable();
     }
-#undef CG_AT
-#undef CG_NUMBER
-#undef CG_OPERATION
+#undef CG_ARITHMETIC
 #undef CG_SUMS
 }
 

@@ -21,6 +21,7 @@ cdef extern from "programs/element_steps.h" nogil:
         SUBTRACT_FROM_NUMBER "CG_SUBTRACT_FROM_NUMBER"
         MULTIPLY_BY_NUMBER "CG_MULTIPLY_BY_NUMBER"
         MOVE "CG_MOVE"                  # of 8 bytes
+        OF_FEW "CG_OF_FEW"
         SUM_OF_MORE "CG_SUM_OF_MORE"
         CARRIED_SUM "CG_CARRIED_SUM"
         ELEMENT_KINDS "CG_ELEMENT_KINDS"
@@ -28,10 +29,10 @@ cdef extern from "programs/element_steps.h" nogil:
         void* content       # a number, a sum, a Loop or a Kernel, which many steps may share; or nothing
         int offsets[MAX_PLACES]     # of the operands
         unsigned short bases[MAX_PLACES]
-        unsigned char kind, count   # 0 of those that are apart; of a loop, the place that calls it
-    ctypedef struct ElementSum "cg_element_sum":    # a sum of multiples of a few doubles, one by one
+        unsigned char kind, count   # of operands, 0 if they are apart; the place that calls a loop; the doubles of an operation
+    ctypedef struct ElementSum "cg_element_sum":    # a sum of multiples of a few doubles
         double numbers[2 * MAX_TERMS]
-        int n
+        int n, paired           # the first of them go in pairs
         unsigned char form      # 16 times the terms, and a bit for each term that is a product of two operands
         bint plain              # no sum and no product is multiplied
     # Run a step of a kind below ELEMENT_KINDS.
@@ -52,6 +53,7 @@ cdef enum LinkedKind:
 cdef enum:
     NO_OUTCOME = -1         # of a kernel that is no decision
     STEPS_BETWEEN_SIGNALS = 64
+    FEW_DOUBLES = 8         # an operation or a sum of so many is no call of a loop
     ELEMENTS_PER_STEP = 1 << 11     # of loops that count as one of these
     NANOSECONDS_BETWEEN_SIGNALS = 1000000
 

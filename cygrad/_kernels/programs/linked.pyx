@@ -10,14 +10,16 @@ cdef extern from "system/clock.h" nogil:
 
 
 cdef int kind_of_loop(const Loop* each) noexcept nogil:
-    cdef int form = each.kernel.form
-    if each.n != 1 or each.dtype != CG_FLOAT64 or each.out_dtype != CG_FLOAT64:
+    cdef int form = each.kernel.form, kind
+    if each.n > FEW_DOUBLES or each.dtype != CG_FLOAT64 or each.out_dtype != CG_FLOAT64:
         return LOOP
     if each.number_at < 0:
-        return (ADD if form == CG_SUM else SUBTRACT if form == CG_DIFFERENCE else MULTIPLY if form == CG_PRODUCT else
+        kind = (ADD if form == CG_SUM else SUBTRACT if form == CG_DIFFERENCE else MULTIPLY if form == CG_PRODUCT else
                 NEGATE if form == CG_NEGATIVE else LOOP)
-    return (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else LOOP if form != CG_DIFFERENCE else
-            SUBTRACT_NUMBER if each.number_at == 1 else SUBTRACT_FROM_NUMBER)
+    else:
+        kind = (ADD_NUMBER if form == CG_SUM else MULTIPLY_BY_NUMBER if form == CG_PRODUCT else LOOP if form != CG_DIFFERENCE else
+                SUBTRACT_NUMBER if each.number_at == 1 else SUBTRACT_FROM_NUMBER)
+    return kind if each.n == 1 or kind == LOOP else OF_FEW + kind
 
 
 cdef int run_loop(void* arguments, char** data) noexcept nogil:

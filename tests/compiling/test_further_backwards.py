@@ -293,6 +293,15 @@ def test_calls_add_their_parts_to_gradients_in_the_order_of_the_engine(dtype, cr
         same(ours, theirs)
 
 
+def test_a_hook_on_a_result_that_no_gradient_reaches_is_not_called():
+    function, seen = captured(lambda x: (x.sin(), x.cos())), []
+    for _ in range(3):
+        first, second = function(X.clone().requires_grad_())
+        first.register_hook(seen.append)
+        second.sum().backward()
+    assert not seen
+
+
 def test_a_hook_of_the_call_sees_its_part_alone():
     @captured
     def function(x):

@@ -7,7 +7,7 @@ from cygrad._core.capture.layouts cimport Layout, empty_in, has_strides_of
 from cygrad._core.capture.replay cimport Replay
 from cygrad._core.graph.history cimport attach, connect, edge
 from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
-from cygrad._core.graph.node cimport NODE_RELEASED, Node, finish_node_type, grads_list, init_node
+from cygrad._core.graph.node cimport NODE_RELEASED, NODE_STANDS_FOR_SEVERAL, Node, finish_node_type, grads_list, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
 from cygrad._core.graph.tensor cimport SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy, tensor_type
@@ -236,6 +236,7 @@ cdef int attach_node(list results, tuple numbers, list inputs, tuple differentia
     cdef int k
     init_node(node, len(numbers))
     node.saved0 = saved
+    node.flags |= NODE_STANDS_FOR_SEVERAL
     if saved is None:
         node.flags |= NODE_RELEASED
     for k, number in enumerate(differentiable):

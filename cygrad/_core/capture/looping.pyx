@@ -17,7 +17,7 @@ from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, 
 from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport Node, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_STANDS_FOR_SEVERAL, Node, finish_node_type, init_node
 from cygrad._core.graph.noted_calls cimport noted_call
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version
@@ -91,6 +91,7 @@ cdef object run_recorded(Loop loop, list inputs, object rerun):
         return last, stacked
     node = LoopNode.__new__(LoopNode)
     init_node(node, <int>len(looped.recorded))
+    node.flags |= NODE_STANDS_FOR_SEVERAL
     for k, number in enumerate(looped.differentiable):
         connect(node, k, inputs[number])
         tracked = tracked or (<TensorImpl>inputs[number]).flags & TENSOR_TRACKED != 0

@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from cygrad._core.graph.history cimport AccumulateGrad
-from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_STANDS_FOR_SEVERAL, Node, grads_list, leaf_of
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport sizes_tuple
@@ -87,7 +87,8 @@ cdef int call_tensor_hooks(Node node, PyObject** grads) except -1:
     if hooks is None:
         return 0
     for number, table in list(hooks.tensor.items()):
-        call_on_one(table, &grads[<int>number])
+        if grads[<int>number] is not NULL or not node.flags & NODE_STANDS_FOR_SEVERAL:
+            call_on_one(table, &grads[<int>number])
     for number, reference in list(hooks.retained.items()):
         tensor = reference()
         if tensor is not None and (<TensorImpl>tensor).node is node and grads[<int>number] is not NULL:

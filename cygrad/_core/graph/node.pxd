@@ -22,6 +22,7 @@ cdef enum:
     NODE_PACKED = 8         # some saved value is a SavedTensor
     NODE_PLACES = 16        # its gradient can be added where it belongs in the gradient of its one input
     NODE_ENDS = 32          # an operand requires a gradient and has no node: a view made in no_grad of a tensor that requires one
+    NODE_STANDS_FOR_SEVERAL = 64    # nodes, whose results are its outputs: hooks on one that is not reached are not called
 
 cdef class Node:
     # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.

@@ -5,23 +5,23 @@ from __future__ import annotations
 import contextlib
 import sys
 import tracemalloc
-from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, recorded_results, versions_of
+from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.replay import Replay
-from cygrad._core.capture.signature import Uncommon, are_unseen_views, has_leaf_hooks, parts_of, shared_memory, signature_of, tensors_behind
+from cygrad._core.capture.signature import Uncommon, are_unseen_views, parts_of, shared_memory, signature_of, tensors_behind
 from cygrad._core.graph.modes import is_inference_mode_enabled
 from cygrad._core.graph.notes import Notes, put_back, state_now
 from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.containers import containers_in, take_apart
+from cygrad.compiling.histories import differentiable_inputs, graph_between, history_of, leaf_gradients
 from cygrad.compiling.number_inputs import FloatInput, as_numbers, replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
@@ -159,7 +159,6 @@ class Capture:
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         counts = changes_since(versions, inputs)
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
-        changed = notes.changed_gradients()
         results: list[Any] = []
         template = take_apart(value, results, outside)
         number_places = [place for place, result in enumerate(results) if issubclass(type(result), FloatInput)]
@@ -171,81 +170,44 @@ class Capture:
         check_arrays(notes, arrays, is_new, results)
         if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
-        gradients: list[tuple[int, int | None]] = []
-        of_gradients: list[Any] = []
-        numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
-        for tensor, before in changed:
-            number = numbers.get(id(tensor))
-            if number is None:
-                if notes.is_new_leaf(tensor):       # which is not seen outside
-                    continue
-                raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
-            of_gradients.append(Guard(GuardSource.GRADIENT, number, "grad", before))
-            if before is not None:
-                inputs.append(before)
-                sources.append(before)
-            if tensor.grad is not before:
-                gradients.append((number, None if tensor.grad is None else len(results)))
-                if tensor.grad is not None:
-                    results.append(tensor.grad)
-        differentiable: tuple[int, ...] = ()
-        weights: list[Any] = []
-        back: list[Any] = []
-        forms: list[Any] = []
-        read_often: tuple[tuple[int, int], ...] = ()
+        known = {id(tensor) for tensor in inputs}
+        of_leaves = leaf_gradients(notes, inputs, sources, results)
         split, path, ran_backward, reads_numbers = len(notes), notes.path(), notes.ran_backward, notes.reads_numbers()
         follows_places = notes.part_copies is not None
         if follows_places and any(map(notes.is_part_copy, results)):
             raise Uncapturable("it returns a part of a tensor at a place that a tensor names: return a copy, by .clone()")
         generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
-        with_history = recorded_results(results, inputs)
-        if any(result.is_leaf for result in with_history) or any(results[k].requires_grad or results[earlier].requires_grad
-                                                                for k, earlier, _, _ in shared_memory(results)):
-            raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
-                               "by .clone()")
-        if any(has_history_in_outer_memory(result, inputs) for result in results
-               if result.requires_grad and not any(result is each for each in with_history)):
-            raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
-        nodes, edges = graph_between(with_history, sources)
-        freed = {id(result) for result in with_history if is_released(graph_between([result], sources)[0])} if is_released(nodes) else set()
-        released = tuple(number for number, result in enumerate(results) if id(result) in freed)
-        recorded = [result for result in with_history if id(result) not in freed]
-        if freed:
-            nodes, edges = graph_between(recorded, sources)
-        results = [result.detach() if id(result) in freed else result for result in results]
-        check_messages(notes, bool(recorded))
-        if with_history:
-            first_of = {id(source): number for number, source in reversed([*enumerate(sources)])}
-            differentiable = tuple(number for number, tensor in enumerate(inputs)
-                                   if tensor.requires_grad and first_of[id(sources[number])] == number)
-        if recorded:
-            weights = [zeros_like(result.detach()) for result in recorded]
-            back = self.gradients(notes, observation, recorded, inputs, [sources[number] for number in differentiable], weights)
-            forms = plain_gradients(back)
-            counts_of_edges = Counter(edges)
-            read_often = tuple((k, number) for k, number in enumerate(differentiable)
-                               if counts_of_edges[sources[number]._gradient_edge()] > 1)
+        history = history_of(results, inputs, sources)
+        results = [result.detach() if number in history.released else result for number, result in enumerate(results)]
+        check_messages(notes, bool(history.recorded))
+        differentiable = differentiable_inputs(inputs, sources) if history.recorded or history.released else ()
+        weights = [zeros_like(result.detach()) for result in history.recorded]
+        back: list[Any] = []
+        read_often: tuple[tuple[int, int], ...] = ()
+        if history.recorded:
+            back = self.gradients(notes, observation, history.recorded, inputs, [sources[number] for number in differentiable], weights)
+            read_often = history.read_often(sources, differentiable)
             if all(gradient is None for gradient in back):      # or a tensor that it makes has the history
                 raise Uncapturable("it returns a result that requires a gradient, which goes to none of its inputs: return .detach()")
-        if of_gradients and any(map(has_leaf_hooks, inputs)):
-            raise Uncapturable("it adds to the gradient of a leaf with hooks: call the hooks in the function, or run the backward outside")
-        new = [result for result in results if id(result) not in numbers]
+        forms = plain_gradients(back)
+        new = [result for result in results if id(result) not in known]
         if any(type(result) is not Tensor or result.is_inference() != is_inference_mode_enabled() for result in new):
             raise Uncapturable("it returns a tensor of a subclass, or one that it made in inference mode: return a copy, by .clone(), "
                                "outside of that")
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, [*weights, *(None for _ in read_often)], back, self.owner._name())
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
-        replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, released
+        replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, history.released
         replay.read_often = read_often
-        if not any(node._frees_values() for node in nodes):
+        if not history.frees_values:
             replay.frees = frozenset()
         if replay.written and are_unseen_views(inputs):
             raise Uncapturable("it writes into an array of NumPy's that other arrays are views of: give the whole array, and take the "
                                "views inside")
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
-        return Entry(replay, observation.guards + by_identity + of_gradients, len(self.tensors), template, gradients, differentiable,
+        return Entry(replay, observation.guards + by_identity + of_leaves.guards, len(self.tensors), template, of_leaves.results,
+                     differentiable,
                      shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path,
                      reads_numbers, follows_places, number_places, forms)
 
@@ -414,26 +376,6 @@ def undone(notes: Notes) -> Iterator[None]:
         set_default_dtype(dtype)
 
 
-def graph_between(results: Iterable[Any], inputs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the nodes from results to the nodes of inputs, in the order of the edges, and all edges."""
-    met = {id(tensor.grad_fn) for tensor in inputs}
-    waiting, nodes, edges = [result.grad_fn for result in results][::-1], [], []
-    while waiting:
-        node = waiting.pop()
-        if node is not None and id(node) not in met:
-            met.add(id(node))
-            nodes.append(node)
-            following = node.next_functions
-            edges += following
-            waiting += [other for other, _ in following][::-1]
-    return nodes, edges
-
-
-def is_released(nodes: Iterable[Any]) -> bool:
-    """Return True if a backward without `retain_graph` has freed values of some nodes."""
-    return any(node._is_released() for node in nodes)
-
-
 def check_guards(observation: Observation, inputs: list[Any]) -> None:
     """Refuse a function that has changed a value which its code names; the tensors among these values are appended to `inputs`."""
     broken = first_broken(observation.guards, inputs) or next((guard for guard, tensor in observation.tensors
@@ -512,10 +454,3 @@ def plain_of(args: Any, kwargs: Any) -> Any:
     """Return a key of arguments but for their tensors."""
     args, kwargs = replaced((args, kwargs), Tensor, lambda tensor: None)
     return signature_of(args, kwargs, [], [])[0][:2]
-
-
-# ----- Results -----
-def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
-    """Say whether a result in the memory of an input has not its history: it was written into a `detach()` of that."""
-    return not any(result is tensor or tensor.requires_grad and result._base is not None
-                   and (result._base is tensor or result._base is tensor._base) for tensor in inputs)

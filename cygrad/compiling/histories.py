@@ -1,0 +1,120 @@
+"""The histories of the results of a capture, where a backward of a replay starts, and the gradients of leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cygrad._core.capture.captured import Uncapturable
+from cygrad._core.capture.compiled_node import recorded_results
+from cygrad._core.capture.guards import Guard, GuardSource
+from cygrad._core.capture.signature import has_leaf_hooks, shared_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cygrad._core.graph.notes import Notes
+
+
+class History(NamedTuple):
+    """The history of results, up to the inputs."""
+
+    recorded: list[Any]             # the results that require gradients, from which a backward starts
+    released: tuple[int, ...]       # numbers of the results whose history a backward of the function has freed
+    nodes: list[Any]                # between the recorded results and the inputs
+    edges: list[Any]                # of these
+
+    @property
+    def frees_values(self) -> bool:
+        """Whether a backward that does not keep the graph frees values."""
+        return any(node._frees_values() for node in self.nodes)
+
+    def read_often(self, sources: Sequence[Any], differentiable: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Return the differentiable inputs whose gradients have several parts: their places among these, and their numbers."""
+        counts = Counter(self.edges)
+        return tuple((k, number) for k, number in enumerate(differentiable) if counts[sources[number]._gradient_edge()] > 1)
+
+
+def history_of(results: list[Any], inputs: list[Any], sources: Sequence[Any]) -> History:
+    """Return the history of the results of a function; Uncapturable where a replay could not have the same one.
+
+    sources: of the inputs, the tensors that their gradients go to.
+    """
+    with_history = recorded_results(results, inputs)
+    if any(result.is_leaf for result in with_history) or any(results[k].requires_grad or results[earlier].requires_grad
+                                                            for k, earlier, _, _ in shared_memory(results)):
+        raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
+                           "by .clone()")
+    if any(has_history_in_outer_memory(result, inputs) for result in results
+           if result.requires_grad and not any(result is each for each in with_history)):
+        raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
+    nodes, edges = graph_between(with_history, sources)
+    if not is_released(nodes):
+        return History(with_history, (), nodes, edges)
+    freed = {id(result) for result in with_history if is_released(graph_between([result], sources)[0])}
+    recorded = [result for result in with_history if id(result) not in freed]
+    return History(recorded, tuple(number for number, result in enumerate(results) if id(result) in freed),
+                   *graph_between(recorded, sources))
+
+
+def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
+    """Say whether a result in the memory of an input has not its history: it was written into a `detach()` of that."""
+    return not any(result is tensor or tensor.requires_grad and result._base is not None
+                   and (result._base is tensor or result._base is tensor._base) for tensor in inputs)
+
+
+def graph_between(results: Iterable[Any], inputs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the nodes from results to the nodes of inputs, in the order of the edges, and all edges."""
+    met = {id(tensor.grad_fn) for tensor in inputs}
+    waiting, nodes, edges = [result.grad_fn for result in results][::-1], [], []
+    while waiting:
+        node = waiting.pop()
+        if node is not None and id(node) not in met:
+            met.add(id(node))
+            nodes.append(node)
+            following = node.next_functions
+            edges += following
+            waiting += [other for other, _ in following][::-1]
+    return nodes, edges
+
+
+def is_released(nodes: Iterable[Any]) -> bool:
+    """Return True if a backward without `retain_graph` has freed values of some nodes."""
+    return any(node._is_released() for node in nodes)
+
+
+def differentiable_inputs(inputs: Sequence[Any], sources: Sequence[Any]) -> tuple[int, ...]:
+    """Return the numbers of the inputs that require gradients; of those with one source the first."""
+    first_of = {id(source): number for number, source in reversed([*enumerate(sources)])}
+    return tuple(number for number, tensor in enumerate(inputs) if tensor.requires_grad and first_of[id(sources[number])] == number)
+
+
+class LeafGradients(NamedTuple):
+    """The gradients of inputs, their `.grad`, that a function uses."""
+
+    guards: list[Any]
+    results: list[tuple[int, int | None]]       # (number of an input, number of the result that it is set to)
+
+
+def leaf_gradients(notes: Notes, inputs: list[Any], sources: list[Any], results: list[Any]) -> LeafGradients:
+    """Return the gradients that a function uses, appended to its inputs and their sources, and those that it sets, to its results."""
+    guards: list[Any] = []
+    set_by_function: list[tuple[int, int | None]] = []
+    numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
+    for tensor, before in notes.changed_gradients():
+        number = numbers.get(id(tensor))
+        if number is None:
+            if notes.is_new_leaf(tensor):       # which is not seen outside
+                continue
+            raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
+        guards.append(Guard(GuardSource.GRADIENT, number, "grad", before))
+        if before is not None:
+            inputs.append(before)
+            sources.append(before)
+        if tensor.grad is not before:
+            set_by_function.append((number, None if tensor.grad is None else len(results)))
+            if tensor.grad is not None:
+                results.append(tensor.grad)
+    if guards and any(map(has_leaf_hooks, inputs)):
+        raise Uncapturable("it adds to the gradient of a leaf with hooks: call the hooks in the function, or run the backward outside")
+    return LeafGradients(guards, set_by_function)

@@ -272,7 +272,7 @@ def test_values_of_other_results_are_not_freed():
     assert sum(isinstance(each, str) for each in outcomes[0]) == 2
 
 
-# ----- Memory -----
+# ----- Sums over several nodes -----
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_calls_add_their_parts_to_gradients_in_the_order_of_the_engine(dtype, create_graph):
@@ -318,6 +318,7 @@ def test_a_hook_of_the_call_sees_its_part_alone():
     same(seen[1], part)
 
 
+# ----- Memory -----
 def test_programs_keep_no_tensors():
     """Neither the inputs that they were captured with, nor the gradients; large arenas are given back."""
     compiled, before = captured(lambda w, x: product(w, x) * 2), live_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.capture.compiled_node import in_profile, matching_program, may_replay
+from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.signature import signature_of
 from cygrad._core.graph.saved import released_error_of
@@ -87,7 +87,7 @@ class Rerun:
 
     def program_for_loop(self, inputs: list[Any], gradients: list[Any]) -> Replay | None:
         """Return a program for gradients of some layouts; None: there is none."""
-        program = matching_program(self.entry.replay, gradients)
+        program = self.entry.replay.program_for(gradients)
         if program is None:
             with unobserved():
                 program = self.further_program(inputs, gradients)

@@ -93,11 +93,6 @@ cdef class CompiledNode(Node):
 finish_node_type(CompiledNode)
 
 
-def matching_program(Replay replay not None, list gradients not None):
-    """Return a program or a further one, by the layouts of gradients; None: there is none for these."""
-    return replay.program_for(gradients)
-
-
 cdef bint are_unchanged(tuple tensors, tuple versions):
     cdef Py_ssize_t k
     for k in range(len(tensors)):

@@ -11,7 +11,7 @@ from cygrad._core.memory.storage cimport Storage
 
 cdef class Replay(Captured):
     cdef bint takes(self, list gradients) noexcept
-    cdef Replay program_for(self, list gradients)
+    cpdef Replay program_for(self, list gradients)
     cdef list results_of(self, Part part, list inputs, list storages)
     cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1
     cdef int run_observed(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch) except -1

@@ -73,7 +73,7 @@ cdef class Replay(Captured):
                 return False
         return True
 
-    cdef Replay program_for(self, list gradients):
+    cpdef Replay program_for(self, list gradients):
         """Return this program or a further one, by its backward part; None: there is none for these layouts."""
         cdef Py_ssize_t k
         if self.takes(gradients):

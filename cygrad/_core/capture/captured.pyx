@@ -15,7 +15,7 @@ from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
 from cygrad._kernels.drivers.elementwise cimport block_bytes, cg_itemsize
 from cygrad._kernels.programs.groups cimport run_group
-from cygrad._kernels.programs.linked cimport (APART, CALL_SITES, ELEMENT_KINDS, KERNEL, MAX_PLACES, MEMBER, MOVE, NO_OUTCOME,
+from cygrad._kernels.programs.linked cimport (APART, CALL_SITES, ELEMENT_KINDS, KERNEL, LOOP, MAX_PLACES, MEMBER, MOVE, NO_OUTCOME,
                                               PYTHON, STEPS_BETWEEN_SIGNALS, Address, ElementSum, Kernel, LinkedStep, Loop, kind_of_loop,
                                               kind_of_sum, run_element_sum, run_loop)
 
@@ -91,10 +91,10 @@ cdef class Room:
     cdef intptr_t take(self, size_t nbytes):
         cdef size_t size = rounded(nbytes)
         cdef list places = self.free.get(size)
-        if places and reuses_memory:
-            return places.pop()
         if not reuses_memory:
             self.top += self.top // LINE % 3 * LINE
+        elif places:
+            return places.pop()
         self.top += size
         return self.top - size
 
@@ -454,7 +454,7 @@ cdef class Captured:
         if note.kind == CALL:
             step.kind = PYTHON
             return 0
-        if note.run is run_loop:
+        if note.run is run_loop and kind_of_loop(<const Loop*>note.arguments) == LOOP:
             self.run_over_end(note)
         share_arguments(note, arguments)
         each = <Loop*>note.arguments

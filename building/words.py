@@ -18,6 +18,7 @@ PROSE = {
     r"(?:no|some|any|every)body|(?:some|any|every)one|no one": "name the caller, the user, the thread",
     r"(?:that|those) of": "repeat the noun",
     r"wants?|wanted|knows?|tells?|told": "a thing has no will: it reads, takes, holds, returns, names",
+    r"says? whether": "return True if",
     r"fold(?:s|ed|ing)?": "reduction, reduce",
 }
 NAMES = r"found|wanted|given|made|kept|taken|held|done|asked"

@@ -87,7 +87,7 @@ def _codes(code: CodeType) -> list[CodeType]:
 
 
 def _uses_torch(function: Any) -> bool:
-    """Say whether a function of autoray's imports torch, or asks for torch's dtypes."""
+    """Return True if a function of autoray's imports torch, or asks for torch's dtypes."""
     return isinstance(function, FunctionType) and any(
         "torch" in code.co_consts or "get_torch" in code.co_names for code in _codes(function.__code__))
 

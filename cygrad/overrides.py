@@ -163,7 +163,7 @@ def _as_class(value: Any, cls: type[Tensor]) -> Any:
 
 # ----- For functions of users -----
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Say whether a class of some arguments, or a mode, overrides functions: then call `handle_torch_function`.
+    """Return True if a class of some arguments, or a mode, overrides functions: then call `handle_torch_function`.
 
     >>> import cygrad
     >>> cygrad.overrides.has_torch_function((cygrad.ones(2), 3))
@@ -176,12 +176,12 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def has_torch_function_unary(tensor: Any) -> bool:
-    """Say whether the class of one argument, or a mode, overrides functions."""
+    """Return True if the class of one argument, or a mode, overrides functions."""
     return has_torch_function((tensor,))
 
 
 def has_torch_function_variadic(*tensors: Any) -> bool:
-    """Say whether a class of some arguments, given one by one, or a mode, overrides functions."""
+    """Return True if a class of some arguments, given one by one, or a mode, overrides functions."""
     return has_torch_function(tensors)
 
 
@@ -262,7 +262,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Say whether an object is a tensor, or of a class that has `__torch_function__`.
+    """Return True if an object is a tensor, or of a class that has `__torch_function__`.
 
     >>> import cygrad
     >>> cygrad.overrides.is_tensor_like(cygrad.ones(2)), cygrad.overrides.is_tensor_like(3)
@@ -335,7 +335,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Say whether a function is a method of Tensor; most methods are functions of the package, too."""
+    """Return True if a function is a method of Tensor; most methods are functions of the package, too."""
     return any(method is func for method in _places()[Tensor].values())
 
 

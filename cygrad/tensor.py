@@ -279,7 +279,7 @@ class Tensor(TensorBase):
         return share(self)
 
     def is_shared(self) -> bool:
-        """Say whether `share_memory_` has moved the elements to memory that forked processes share."""
+        """Return True if `share_memory_` has moved the elements to memory that forked processes share."""
         from cygrad.torch_names.sharing import is_shared
         return is_shared(self)
 
@@ -448,16 +448,16 @@ class Tensor(TensorBase):
         return self.ndim
 
     def is_nonzero(self) -> bool:
-        """Say whether the only element is not 0; RuntimeError for none or several."""
+        """Return True if the only element is not 0; RuntimeError for none or several."""
         return bool(self)
 
     def is_same_size(self, other: Tensor) -> bool:
-        """Say whether another tensor has the same shape."""
+        """Return True if another tensor has the same shape."""
         from cygrad.torch_names.asking import is_same_size
         return is_same_size(self, other)
 
     def is_set_to(self, tensor: Tensor) -> bool:
-        """Say whether another tensor has the same memory, and the same shape and strides there."""
+        """Return True if another tensor has the same memory, and the same shape and strides there."""
         from cygrad.torch_names.asking import is_set_to
         return is_set_to(self, tensor)
 

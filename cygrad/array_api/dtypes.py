@@ -29,7 +29,7 @@ def astype(x: Any, dtype: DType, /, *, copy: bool = True, device: Any = None) ->
 
 
 def can_cast(from_: Any, to: DType, /) -> bool:
-    """Say whether a dtype, or a tensor of it, is promoted to another one by meeting it."""
+    """Return True if a dtype, or a tensor of it, is promoted to another one by meeting it."""
     dtype = from_.dtype if isinstance(from_, TensorImpl) else from_
     try:
         return promoted(dtype, to) == to
@@ -38,7 +38,7 @@ def can_cast(from_: Any, to: DType, /) -> bool:
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:
-    """Say whether a dtype is of a kind, given by name or as a dtype, or of one of several.
+    """Return True if a dtype is of a kind, given by name or as a dtype, or of one of several.
 
     >>> import cygrad
     >>> cygrad.array_api.isdtype(cygrad.int8, ("signed integer", "bool"))

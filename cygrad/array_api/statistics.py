@@ -98,12 +98,12 @@ def _quantified(name: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Say whether all elements along dims, or all of them, are true."""
+    """Return True if all elements along dims, or all of them, are true."""
     return _quantified("all", x, axis, keepdims)
 
 
 def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Say whether some element along dims, or of all, is true."""
+    """Return True if some element along dims, or of all, is true."""
     return _quantified("any", x, axis, keepdims)
 
 

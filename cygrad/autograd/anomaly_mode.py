@@ -21,12 +21,12 @@ _check_nan = True   # the last setting, also while the mode is off
 
 
 def is_anomaly_enabled() -> bool:
-    """Say whether anomaly mode is on."""
+    """Return True if anomaly mode is on."""
     return is_anomaly_mode()
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Say whether anomaly mode, when it is on, refuses gradients that are not a number."""
+    """Return True if anomaly mode, when it is on, refuses gradients that are not a number."""
     return _check_nan
 
 

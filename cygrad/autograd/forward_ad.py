@@ -38,7 +38,7 @@ def __getattr__(name: str) -> int:
 
 
 def is_dual_level(level: Any) -> bool:
-    """Say whether a level is the one that these functions use in this thread."""
+    """Return True if a level is the one that these functions use in this thread."""
     return level is _current()
 
 
@@ -131,7 +131,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def _lie_alike(tensor: Any, other: Any) -> bool:
-    """Say whether two tensors have the same steps in memories of the same size; one of many examples has no memory."""
+    """Return True if two tensors have the same steps in memories of the same size; one of many examples has no memory."""
     if batched_level(tensor) is not None or batched_level(other) is not None:
         return True
     return (all(a == b or size == 1 for a, b, size in zip(tensor.stride(), other.stride(), tensor.shape, strict=False))

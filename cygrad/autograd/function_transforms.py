@@ -133,7 +133,7 @@ def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tu
 
 # ----- vmap -----
 def _has_rule(base: type[Function], function: type[Function]) -> bool:
-    """Say whether the Function is to be batched by its forward and backward."""
+    """Return True if the Function is to be batched by its forward and backward."""
     own = function.vmap is not base.vmap
     if function.generate_vmap_rule and own:
         raise RuntimeError(f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True and an overridden "

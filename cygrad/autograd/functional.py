@@ -180,7 +180,7 @@ class _ForwardMode:
         return [None if tensor is None else tangent_of(tensor, self.level) for tensor in tensors]
 
     def hooked(self) -> bool:
-        """Say whether hooks came meanwhile, which change gradients and are not called in forward mode."""
+        """Return True if hooks came meanwhile, which change gradients and are not called in forward mode."""
         return hooks_registered() != self.hooks
 
 

@@ -24,7 +24,7 @@ __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_n
 
 
 def kineto_available() -> bool:
-    """Say whether torch's library of profiling is there: it is not, and `use_kineto` makes no difference.
+    """Return True if torch's library of profiling is there: it is not, and `use_kineto` makes no difference.
 
     >>> import cygrad
     >>> cygrad.autograd.kineto_available()

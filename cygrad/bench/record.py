@@ -176,7 +176,7 @@ def key(row: Row) -> Key:
 
 
 def has(row: Row, text: str) -> bool:
-    """Say whether the work or the family of a row contains a text."""
+    """Return True if the work or the family of a row contains a text."""
     return text in row["work"] or text in row["family"]
 
 

@@ -103,7 +103,7 @@ class Plan:
         return self.dtypes or CENTRAL
 
     def includes(self, dtype: str) -> bool:
-        """Say whether a dtype is measured: one that NumPy lacks has nothing to be compared with."""
+        """Return True if a dtype is measured: one that NumPy lacks has nothing to be compared with."""
         return (not self.dtypes or dtype in self.dtypes) and has_twin(dtype)
 
     def grid(self, row: Operator, dtype: str, first: bool) -> Iterator[tuple[int, str]]:
@@ -131,7 +131,7 @@ def leader(family: str) -> Operator:
 
 @cache
 def has_twin(dtype: str) -> bool:
-    """Say whether NumPy has a dtype."""
+    """Return True if NumPy has a dtype."""
     return numpy_dtype(dtype) is not None
 
 
@@ -315,7 +315,7 @@ def checked(work: Work, tasks_by_name: dict[str, Task]) -> list[str]:
 
 
 def above(row: Row) -> bool:
-    """Say whether a row stands above a ceiling by more than measuring errs."""
+    """Return True if a row stands above a ceiling by more than measuring errs."""
     return max(row["share"].values(), default=0.0) > 1 + ceilings.TOLERANCE
 
 

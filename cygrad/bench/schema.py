@@ -80,7 +80,7 @@ def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    """Say whether a value has a type of JSON, in which a whole number is a number too, and true is none."""
+    """Return True if a value has a type of JSON, in which a whole number is a number too, and true is none."""
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)

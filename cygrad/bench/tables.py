@@ -102,7 +102,7 @@ KEYS = (Column("work", left=True, key=True), Column("size", key=True), Column(""
 
 
 def keys(row: Row) -> Line:
-    """Return the cells of the columns KEYS; the last one says whether the row can be believed."""
+    """Return the cells of the columns KEYS; the last one marks a row with noise or an error."""
     mark = Cell("ERROR", ERROR) if row["error"] else Cell("?" * bool(row["noise"]))
     return Cell(row["work"], ERROR if row["error"] else ""), Cell(elements(row["size"])), mark
 

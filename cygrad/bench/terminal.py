@@ -33,7 +33,7 @@ class Progress(ABC):
 
 
 def installed(name: str) -> bool:
-    """Say whether a package of the extra is there."""
+    """Return True if a package of the extra is there."""
     return importlib.util.find_spec(name) is not None
 
 

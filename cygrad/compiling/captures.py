@@ -315,7 +315,7 @@ class Changes:
 
 
 def are_same(a: Any, b: Any) -> bool:
-    """Say whether two results of a function have equal types, plain values and elements."""
+    """Return True if two results of a function have equal types, plain values and elements."""
     ours: list[Any] = []
     theirs: list[Any] = []
     return signature_of((a,), {}, ours, []) == signature_of((b,), {}, theirs, []) and all(

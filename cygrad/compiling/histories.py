@@ -58,7 +58,7 @@ def history_of(results: list[Any], inputs: list[Any], sources: Sequence[Any]) ->
 
 
 def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
-    """Say whether a result in the memory of an input has not its history: it was written into a `detach()` of that."""
+    """Return True if a result in the memory of an input has not its history: it was written into a `detach()` of that."""
     return not any(result is tensor or tensor.requires_grad and result._base is not None
                    and (result._base is tensor or result._base is tensor._base) for tensor in inputs)
 

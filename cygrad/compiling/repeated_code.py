@@ -61,7 +61,7 @@ def reason_of_hook(hook: Any) -> str | None:
 
 
 def is_changeable(value: Any) -> bool:
-    """Say whether code that names a value may change it: it is no number, text, tensor, function, class or module, nor a tuple of such."""
+    """Return True if code may change a value that it names: no number, text, tensor, function, class or module, nor a tuple of such."""
     if isinstance(value, (tuple, frozenset)):
         return any(is_changeable(each) for each in value)
     if isinstance(value, (BuiltinFunctionType, BuiltinMethodType)):     # such as `items.append`
@@ -80,6 +80,6 @@ def is_changeable(value: Any) -> bool:
 
 
 def has_changeable_names(value: Any) -> bool:
-    """Say whether a value is a class or a module of the user, whose attributes code may change or reach."""
+    """Return True if a value is a class or a module of the user, whose attributes code may change or reach."""
     module = sys.modules.get(value.__module__) if isinstance(value, type) else value
     return isinstance(module, ModuleType) and is_of_user(module)

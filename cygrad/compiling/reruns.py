@@ -124,7 +124,7 @@ class Rerun:
         return self.with_floats or (args, kwargs)
 
     def has_values(self, inputs: Sequence[Any]) -> bool:
-        """Say whether the values outside of the function are as they were at the call."""
+        """Return True if the values outside of the function are as they were at the call."""
         try:
             self.check_values(inputs)
             self.arguments()

@@ -94,7 +94,7 @@ def result_type(tensor: Operand, other: Operand) -> DType:
 
 
 def can_cast(from_: DType, to: DType) -> bool:
-    """Say whether results of one dtype may be written into a tensor of another: results of a higher kind may not.
+    """Return True if results of one dtype may be written into a tensor of another: results of a higher kind may not.
 
     >>> import cygrad
     >>> cygrad.can_cast(cygrad.float64, cygrad.float32), cygrad.can_cast(cygrad.float32, cygrad.int64)

@@ -114,7 +114,7 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
 
 
 def _has_numbers(array: np.ndarray) -> bool:
-    """Say whether the elements are numbers: NumPy's, or numbers of a dtype of another package."""
+    """Return True if the elements are numbers: NumPy's, or numbers of a dtype of another package."""
     return array.dtype.kind in "biufc" or array.dtype.name in dtype_by_name
 
 

@@ -52,7 +52,7 @@ def _same_structure(name: str, carry: Any, result: Any) -> Any:
 
 
 def _are_alike(before: Any, after: Any) -> bool:
-    """Say whether two values are tensors of one shape and dtype, or tuples of such; else they may be trees that are alike."""
+    """Return True if two values are tensors of one shape and dtype, or tuples of such; else they may be trees that are alike."""
     if isinstance(before, TensorImpl) and isinstance(after, TensorImpl):
         return bool(before.dtype is after.dtype and before.shape == after.shape)
     return type(before) is type(after) is tuple and len(before) == len(after) and all(map(_are_alike, before, after))
@@ -86,7 +86,7 @@ def _predicate(name: str, value: Any) -> Any:
 
 
 def _holds_for_any(predicate: Any) -> bool:
-    """Say whether a predicate holds for some example."""
+    """Return True if a predicate holds for some example."""
     while isinstance(predicate, TensorImpl) and (level := batched_level(predicate)) is not None:
         predicate = level.enter(predicate).any(0)
     return bool(predicate)
@@ -188,7 +188,7 @@ def _first_steps() -> int:
 
 
 def _pays(count: int) -> bool:
-    """Say whether it pays to run so many steps as a loop of the core; within levels no program is kept."""
+    """Return True if it pays to run so many steps as a loop of the core; within levels no program is kept."""
     return count >= (LOOPED_FROM if is_noting() or active_levels() else CAPTURED_FROM)
 
 

@@ -109,7 +109,7 @@ class _Backward:
             return [None if pair is None else together(pair[0], iter(pair[1]), around) for pair in pairs]
 
     def sees_tangents(self) -> bool:
-        """Say whether this thread sees tangents of the operands, which the program of the backward has none of."""
+        """Return True if this thread sees tangents of the operands, which the program of the backward has none of."""
         return any(level.shows_tangents() for level in self.steps.levels)
 
     def _set_tangents(self) -> None:
@@ -154,13 +154,13 @@ class _Backward:
             return gradients_between(outputs, tuple(operands[number] for number in numbers), weights, create_graph)
 
     def _has_twice(self) -> bool:
-        """Say whether a tensor is carried on as it is, and named by the step: it would be two inputs of a step of `LoopedBackward`."""
+        """Return True if a tensor is carried on as it is, and named by the step: it would be two inputs of a step of `LoopedBackward`."""
         operands, stays = self.program.operands, self.program.step.stays
         constants = operands[self.program.first_constant:]
         return any(any(operand is each for each in constants) for operand, stay in zip(operands, stays, strict=False) if stay)
 
     def _is_value(self, is_carried: bool, number: int) -> bool:
-        """Say whether a result is the value of a tensor, not a tangent."""
+        """Return True if a result is the value of a tensor, not a tangent."""
         return cast("PlainStep", self.steps.step).results(is_carried).are_values()[number]
 
     def _operands_are_values(self) -> list[bool]:
@@ -220,7 +220,7 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
 
 
 def _has_plain_gradients(function: Any, step: LoopedStep, forms: Sequence[Any]) -> bool:
-    """Say whether the plain tensors behind gradients can be added up step by step.
+    """Return True if the plain tensors behind gradients can be added up step by step.
 
     Not in two levels of forward mode. Of an input that is the same for all examples of `vmap` they are added up for each example, and
     summed where the vmap has ended by the backward: so all results that have gradients must differ among the examples.

@@ -260,7 +260,7 @@ def check_size(entries: int) -> None:
 
 
 def is_linear(name: str, declaration: Any, operands: list[Tensor], args: Any) -> bool:
-    """Say whether an operator is linear in operands, all at once; False where that is not declared."""
+    """Return True if an operator is linear in operands, all at once; False where that is not declared."""
     row = ELEMENTWISE.get(name.removesuffix("_"))
     if row is not None:
         tracked = {word for word, argument in zip(row.operands, args, strict=False) if any(argument is operand for operand in operands)}

@@ -34,7 +34,7 @@ class Method:
         self.function, self.keywords = function, {*keywords}
 
     def takes(self, ufunc: np.ufunc, keywords: dict[str, Any]) -> bool:
-        """Say whether this method of a ufunc exists and takes these keywords."""
+        """Return True if this method of a ufunc exists and takes these keywords."""
         if ufunc.signature is not None or ufunc.nout != 1 or (ufunc.nin != 2 and self.function is not at):
             return False
         return self.keywords >= keywords.keys() or self.function is reduce and ufunc in _REDUCTIONS

@@ -103,7 +103,7 @@ def solved_by_bands(ab: Tensor, b: Tensor, lower: int, definite: bool, factors: 
 
 # ----- Solutions -----
 def _is_vector(ab: Tensor, b: Tensor) -> bool:
-    """Say whether b is a vector, or a batch of such: where it has the shape of ab without its diagonals."""
+    """Return True if b is a vector, or a batch of such: where it has the shape of ab without its diagonals."""
     return b.ndim == 1 or b.shape == (*ab.shape[:-2], ab.shape[-1])
 
 

@@ -31,7 +31,7 @@ def _title(tensor: Tensor) -> str:
 
 
 def _has_ignored(target: Tensor, count: int, ignore_index: int) -> bool:
-    """Say whether a class is ignored; IndexError for one that does not exist."""
+    """Return True if a class is ignored; IndexError for one that does not exist."""
     classes = all_examples(target)
     ignored = classes == ignore_index
     _check_range(classes.masked_select(~ignored), 0, count, IndexError, "Target {} is out of bounds. There are {} classes")

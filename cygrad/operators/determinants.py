@@ -83,7 +83,7 @@ def _nothing_beside(dtype: DType) -> float:
 
 
 def _is_nearly_singular(LU: Tensor) -> bool:
-    """Say whether a pivot is nearly nothing beside another."""
+    """Return True if a pivot is nearly nothing beside another."""
     pivots = LU.detach().diagonal(0, -2, -1).abs()
     return bool(pivots.numel()) and bool((pivots.amin(-1) <= _nothing_beside(pivots.dtype) * pivots.amax(-1)).any())
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # ----- Indices of many examples -----
 def _is_array(item: Any) -> bool:
-    """Say whether an item of an index looks elements up: not an int, slice, None or Ellipsis."""
+    """Return True if an item of an index looks elements up: not an int, slice, None or Ellipsis."""
     if item is None or item is Ellipsis or isinstance(item, builtins.slice):
         return False
     return not hasattr(item, "__index__") or isinstance(item, bool) or getattr(item, "ndim", 0) > 0 or "bool" in _dtype_name(item)

@@ -51,7 +51,7 @@ def const_data_ptr(input: Tensor) -> int:
 
 # ----- The order of dims -----
 def _inner_first(input: Tensor, first: int, second: int) -> bool | None:
-    """Say whether the first dim is within the second in memory, by strides, and sizes of equal ones; None: there is no telling."""
+    """Return True if the first dim is within the second in memory, by strides, and sizes of equal ones; None: there is no telling."""
     (stride, size), (other_stride, other_size) = ((input.stride(dim), input.shape[dim]) for dim in (first, second))
     if not stride or not other_stride:
         return None

@@ -59,7 +59,7 @@ def message_from(operator: Any, input: Tensor, source: Any, tag: Any, comm: Any)
 
 
 def can_receive(tensor: Tensor) -> bool:
-    """Say whether MPI may write into the memory of a tensor: it is dense, and has numbers that MPI has."""
+    """Return True if MPI may write into the memory of a tensor: it is dense, and has numbers that MPI has."""
     return tensor.is_contiguous() and tensor.dtype.name in DATATYPES
 
 

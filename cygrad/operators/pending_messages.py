@@ -78,7 +78,7 @@ class Pending:
         self._result: Any = None
 
     def test(self) -> bool:
-        """Say whether the message has ended, so that `wait` returns at once."""
+        """Return True if the message has ended, so that `wait` returns at once."""
         return self._result is not None or self._exchange.test()
 
     def wait(self) -> Any:

@@ -66,7 +66,7 @@ def _along(array: np.ndarray, places: np.ndarray, dim: int) -> np.ndarray:
 
 
 def _is_long(array: np.ndarray, dim: int) -> bool:
-    """Say whether real numbers along a dim are so many that a sort takes longer than some passes."""
+    """Return True if real numbers along a dim are so many that a sort takes longer than some passes."""
     return array.shape[dim] >= 512 and array.dtype.kind != "c"
 
 

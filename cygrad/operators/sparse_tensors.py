@@ -224,7 +224,7 @@ def coalesce(input: Tensor) -> Tensor:
 
 @operator(function=False)
 def is_coalesced(input: Tensor) -> bool:
-    """Say whether a coo tensor is coalesced.
+    """Return True if a coo tensor is coalesced.
 
     >>> import cygrad
     >>> cygrad.sparse_coo_tensor([[1, 1]], [3., 4.], (2,)).is_coalesced()

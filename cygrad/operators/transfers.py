@@ -20,7 +20,7 @@ float32 = dtype_by_name["float32"]
 
 
 def is_taped(tensor: Tensor) -> bool:
-    """Say whether a message that brings such a tensor is recorded by a tape."""
+    """Return True if a message that brings such a tensor is recorded by a tape."""
     return thread.token is not None and is_grad_enabled() and tensor.dtype.is_differentiable
 
 

@@ -62,7 +62,7 @@ def called(tree: ast.AST) -> set[str]:
 
 
 def divides(tree: ast.AST) -> bool:
-    """Say whether a formula has a quotient."""
+    """Return True if a formula has a quotient."""
     return any(isinstance(node, ast.Div) for node in nodes_of(tree))
 
 
@@ -257,7 +257,7 @@ def call(name: str, *arguments: ast.expr) -> ast.expr:
 
 
 def takes_number(tree: ast.expr, operand: str) -> bool:
-    """Say whether an operand may stay a number in the tensor reading: no function or logical operator is to begin with it."""
+    """Return True if an operand may stay a number in the tensor reading: no function or logical operator is to begin with it."""
     first = [node.args[0] if isinstance(node, ast.Call) else node for node in nodes_of(tree)
              if isinstance(node, ast.Call) and not names(node.func) <= PARTS or isinstance(node, ast.BoolOp)
              or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]

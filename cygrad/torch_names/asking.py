@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_tensor(obj: object) -> TypeGuard[Tensor]:
-    """Say whether an object is a tensor.
+    """Return True if an object is a tensor.
 
     >>> import cygrad
     >>> cygrad.is_tensor([1.])
@@ -25,22 +25,22 @@ def is_tensor(obj: object) -> TypeGuard[Tensor]:
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Say whether the elements are floating-point numbers."""
+    """Return True if the elements are floating-point numbers."""
     return checked_tensor(is_floating_point, input).is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Say whether the elements are complex numbers."""
+    """Return True if the elements are complex numbers."""
     return checked_tensor(is_complex, input).is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
-    """Say whether the elements can be negative."""
+    """Return True if the elements can be negative."""
     return checked_tensor(is_signed, input).is_signed()
 
 
 def is_inference(input: Tensor) -> bool:
-    """Say whether a tensor was made in inference mode.
+    """Return True if a tensor was made in inference mode.
 
     >>> import cygrad
     >>> with cygrad.inference_mode():
@@ -57,7 +57,7 @@ def numel(input: Tensor) -> int:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Say whether the only element is not 0; RuntimeError for none or several.
+    """Return True if the only element is not 0; RuntimeError for none or several.
 
     >>> import cygrad
     >>> cygrad.is_nonzero(cygrad.tensor([0.]))
@@ -67,7 +67,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Say whether two tensors have the same shape.
+    """Return True if two tensors have the same shape.
 
     >>> import cygrad
     >>> cygrad.is_same_size(cygrad.ones(2), cygrad.ones(3))
@@ -77,13 +77,13 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Say whether two tensors have the same memory, and the same shape and strides there: the method of the name."""
+    """Return True if two tensors have the same memory, and the same shape and strides there: the method of the name."""
     other = checked_tensor(is_set_to, tensor, "tensor", 1)
     return (self.data_ptr(), self.shape, self.stride(), self.dtype) == (other.data_ptr(), other.shape, other.stride(), other.dtype)
 
 
 def is_storage(obj: object) -> TypeGuard[UntypedStorage]:
-    """Say whether an object is the memory of a tensor.
+    """Return True if an object is the memory of a tensor.
 
     >>> import cygrad
     >>> cygrad.is_storage(cygrad.ones(2).untyped_storage())

@@ -57,12 +57,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Say whether `use_deterministic_algorithms` asked for them. That changes nothing: algorithms here always are."""
+    """Return True if `use_deterministic_algorithms` asked for them. That changes nothing: algorithms here always are."""
     return _settings.deterministic > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Say whether `use_deterministic_algorithms` asked for warnings only. That changes nothing."""
+    """Return True if `use_deterministic_algorithms` asked for warnings only. That changes nothing."""
     return _settings.deterministic == 1
 
 
@@ -136,5 +136,5 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """Say whether `set_warn_always` asked for each warning every time. That changes nothing."""
+    """Return True if `set_warn_always` asked for each warning every time. That changes nothing."""
     return _settings.warns_always

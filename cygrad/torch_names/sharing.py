@@ -22,7 +22,7 @@ _shared: WeakValueDictionary[int, mmap.mmap] = WeakValueDictionary()       # by 
 
 
 def is_shared(tensor: Tensor) -> bool:
-    """Say whether a tensor lies in such memory."""
+    """Return True if a tensor lies in such memory."""
     return storage_bytes(tensor).data_ptr() in _shared
 
 

@@ -124,7 +124,7 @@ def outcome(function, *arguments):
 
 
 def equal(ours, theirs):
-    """Say whether two outcomes are equal to the bit; a NaN has no sign, since which one of two NaNs a sum has is open."""
+    """Return True if two outcomes are equal to the bit; a NaN has no sign, since which one of two NaNs a sum has is open."""
     return type(ours) is type(theirs) and len(ours) == len(theirs) and all(
         same_bits(a, b) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else a == b for a, b in zip(ours, theirs, strict=True))
 

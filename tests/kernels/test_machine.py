@@ -314,7 +314,7 @@ def limit_memory(root, total, available, granted=None, used=0, droppable=0, vers
 
 
 def keeps_its_cache():
-    """Say whether blocks that were freed are still there after others were mapped."""
+    """Return True if blocks that were freed are still there after others were mapped."""
     config.set_cache_limit(GIB)
     cygrad.empty(2 * MIB)       # 8 MiB
     cached = allocator.cached_bytes()

@@ -12,7 +12,7 @@ VIEWS = {name: name.removesuffix("_copy") for name in dir(cg) if name.endswith("
 
 
 def of_dense_tensors(view):
-    """Say whether there is a view of dense tensors by that name; tests/sparse_tensors has the parts of sparse ones."""
+    """Return True if there is a view of dense tensors by that name; tests/sparse_tensors has the parts of sparse ones."""
     function = getattr(cg.Tensor, view, getattr(cg, view, None))
     return function is not None and function.__module__ != "cygrad.operators.sparse_tensors"
 

@@ -30,7 +30,7 @@ def rules():
 
 
 def sends(module):
-    """Say whether a family sends messages: it needs mpi4py, and several processes."""
+    """Return True if a family sends messages: it needs mpi4py, and several processes."""
     return module is not None and "cygrad.operators._messages" in Path(importlib.import_module(module).__file__).read_text()
 
 

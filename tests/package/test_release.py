@@ -35,7 +35,7 @@ def test_versions_equal_the_version_of_the_package(path):
     assert re.findall(RECIPES[path], (ROOT / path).read_text(), re.MULTILINE) == [release]
 
 
-def test_the_changelog_begins_with_the_version_and_says_whether_it_is_out():
+def test_the_changelog_begins_with_the_version_and_its_state():
     release, development, _ = cygrad.__version__.partition(".dev")
     headings = re.findall("(?m)^## (.*)$", (ROOT / "CHANGELOG.md").read_text())
     assert headings[0] == release.removesuffix(".0") + (" (not released yet)" if development else "")

@@ -42,7 +42,7 @@ def _with_int32(csr):
 
 
 def equal(result, expected, tolerance=1e-5):
-    """Say whether a result, sparse or dense, has the elements of a dense tensor."""
+    """Return True if a result, sparse or dense, has the elements of a dense tensor."""
     result = result.to_dense() if result.layout is not cg.strided else result
     assert result.shape == expected.shape and result.dtype == expected.dtype, (result, expected)
     wide = cg.complex128 if result.is_complex() else cg.float64

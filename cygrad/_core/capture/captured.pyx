@@ -61,7 +61,7 @@ cdef int share_arguments(Note* note, dict known) except -1:
 
 
 cdef bint is_constant(Layout layout) noexcept:
-    """Say whether a result is a copy of a constant, which is made when all steps have run."""
+    """Return True if a result is a copy of a constant, which is made when all steps have run."""
     return layout is not None and layout.kind == MADE and layout.base == CONSTANTS
 
 

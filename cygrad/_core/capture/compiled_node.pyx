@@ -141,17 +141,17 @@ def suspend_replays(int change):
 
 
 def sees_results_alone():
-    """Say whether only the results of calls, and kernels, are seen: there is no anomaly mode or hook in this thread."""
+    """Return True if only the results of calls, and kernels, are seen: there is no anomaly mode or hook in this thread."""
     return not (cg_suspensions_place()[0] or anomaly_mode or cg_function_modes or hook_pairs and packs_by_default())
 
 
 def may_replay():
-    """Say whether a captured function may be replayed: its steps are not seen, or noted, and there is no transform around it."""
+    """Return True if a captured function may be replayed: its steps are not seen, or noted, and there is no transform around it."""
     return not is_noting() and sees_results_alone() and innermost_level() is None
 
 
 def in_profile():
-    """Say whether this thread is profiled."""
+    """Return True if this thread is profiled."""
     return bool(profiling_threads) and is_profiling()
 
 

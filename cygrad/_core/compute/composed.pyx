@@ -133,7 +133,7 @@ cdef class Steps:
 
 
 cdef inline bint fits(TensorImpl tensor) noexcept:
-    """Say whether a tensor lies as tiles take it."""
+    """Return True if a tensor lies as tiles take it."""
     return tensor.flags & CONTIGUOUS or is_one_number(tensor)
 
 

@@ -36,7 +36,7 @@ cdef bint takes_spectra(tuple kernel, tuple count, TensorImpl x) except -1:
 
 
 def is_spectral(kernel, count, TensorImpl x not None):
-    """Say whether kernels are multiplied in the frequency domain."""
+    """Return True if kernels are multiplied in the frequency domain."""
     return takes_spectra(tuple(kernel), tuple(count), x)
 
 

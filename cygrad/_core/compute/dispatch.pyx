@@ -55,7 +55,7 @@ cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1:
 
 
 cdef inline bint joins(char kind, int dtype) noexcept:
-    """Say whether a number of a kind, beside a tensor of a dtype of floating-point numbers, is one of that dtype."""
+    """Return True if a number of a kind, beside a tensor of a dtype of floating-point numbers, is one of that dtype."""
     return cg_is_differentiable[dtype] and kind != b"b" and (kind != b"c" or cg_is_complex[dtype])
 
 
@@ -108,7 +108,7 @@ cdef TensorImpl tensor_of_value(Value* number):
 
 
 cdef bint asks_others(Row op, const Value* values, TensorImpl target):
-    """Say whether a class of the operands, or a mode of this thread, has a say in the result."""
+    """Return True if a class of the operands, or a mode of this thread, has a say in the result."""
     cdef int k
     if is_asked(target):
         return True

@@ -61,7 +61,7 @@ cdef inline bint is_exact(PyObject* number) noexcept:
 
 
 cdef inline bint is_exact_item(object item, bint keeps) noexcept:
-    """Say whether looking at an item of an index runs no code of the user. `keeps`: 0-d tensors stay."""
+    """Return True if looking at an item of an index runs no code of the user. `keeps`: 0-d tensors stay."""
     cdef PySliceObject* part = <PySliceObject*><PyObject*>item
     if PySlice_Check(item):
         return is_exact(part.start) and is_exact(part.stop) and is_exact(part.step)
@@ -111,7 +111,7 @@ cdef object exact_parts(object items):
 
 
 def is_several_indices(list key not None):
-    """Say whether a list stands for a tuple of indices, as it does in torch where it holds more than numbers."""
+    """Return True if a list stands for a tuple of indices, as it does in torch where it holds more than numbers."""
     return len(key) < 32 and any([item is None or item is Ellipsis or isinstance(item, (slice, TensorImpl)) or hasattr(item, "__len__")
                                   for item in key])
 

@@ -102,7 +102,7 @@ cdef int check_memory() except -1:
 
 # ----- NumPy's loops -----
 cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1:
-    """Find the loop for a dtype in a ufunc's table of types, and the dtypes of its arguments; say whether there is one."""
+    """Find the loop for a dtype in a ufunc's table of types, and the dtypes of its arguments, and return True; False if there is none."""
     cdef UfuncFields* fields = <UfuncFields*><PyObject*>ufunc
     cdef dict numbers = {numpy.dtype(each.name).num: each.number for each in dtypes if each.loops is each}
     cdef int number_of_type = numpy.dtype(dtypes[dtype].name).num, k, j
@@ -129,7 +129,7 @@ def our_loop(str name not None):
 
 
 def is_matrix(value, bint square=False):
-    """Say whether a value is a tensor of (square) matrices in the last two dims, of a dtype that LAPACK computes in."""
+    """Return True if a value is a tensor of (square) matrices in the last two dims, of a dtype that LAPACK computes in."""
     cdef TensorImpl tensor
     if not isinstance(value, TensorImpl):
         return False
@@ -179,7 +179,7 @@ ctypedef fused real_number:
 
 
 cdef bint is_finite(const real_number* matrix, const intptr_t* sizes, const intptr_t* strides, int parts, int triangle) noexcept nogil:
-    """Say whether a matrix has neither NaN nor infinities; `triangle`: -1 looks at the lower one, 1 at the upper one."""
+    """Return True if a matrix has neither NaN nor infinities; `triangle`: -1 looks at the lower one, 1 at the upper one."""
     cdef const real_number* column
     cdef intptr_t first, last, i, j
     cdef int k, bad = 0

@@ -167,7 +167,7 @@ def changed_at(TensorImpl whole not None, int dim, TensorImpl index not None, Te
 
 
 def names_elements(TensorImpl input not None, int dim, TensorImpl index not None, TensorImpl source=None):
-    """Say whether an index of int64 or int32 names elements along a dim, each at its own place in the other dims, and as many elements
+    """Return True if an index of int64 or int32 names elements along a dim, each at its own place in the other dims, and as many elements
     of a source, if there is one."""
     cdef int ndim = max(input.ndim, 1), d
     if index.dtype_nr not in (CG_INT64, CG_INT32) or max(index.ndim, 1) != ndim or source is not None and max(source.ndim, 1) != ndim:
@@ -179,7 +179,7 @@ def names_elements(TensorImpl input not None, int dim, TensorImpl index not None
 
 
 def names_classes(TensorImpl scores not None, TensorImpl target not None):
-    """Say whether a dense target of int64 names a class, along dim 1 of scores, for each sample and each place in the dims behind."""
+    """Return True if a dense target of int64 names a class, along dim 1 of scores, for each sample and each place in the dims behind."""
     cdef bint outside = (target.dtype_nr != CG_INT64 or target.flags & (CONTIGUOUS | SPECIAL) != CONTIGUOUS or scores.ndim < 2
                          or target.ndim != scores.ndim - 1)
     cdef int d
@@ -190,7 +190,7 @@ def names_classes(TensorImpl scores not None, TensorImpl target not None):
 
 # ----- Slices -----
 def names_slices(TensorImpl input not None, int dim, TensorImpl index not None, TensorImpl source not None):
-    """Say whether a vector of int64 or int32 names slices along a dim, as many as a source of the same dtype and other sizes has."""
+    """Return True if a vector of int64 or int32 names slices along a dim, as many as a source of the same dtype and other sizes has."""
     cdef int d
     if (index.dtype_nr not in (CG_INT64, CG_INT32) or index.ndim > 1 or input.dtype_nr != source.dtype_nr or input.ndim != source.ndim
             or input.ndim == 0 and index.count != 1):
@@ -373,7 +373,7 @@ cdef int rank_rows(void* arguments, char** data) noexcept nogil:
 
 
 def fits_ranking(TensorImpl input not None, int dim):
-    """Say whether the elements along a dim are ranked here."""
+    """Return True if the elements along a dim are ranked here."""
     return not cg_is_complex[input.dtype_nr] and input.sizes[wrap_dim(dim, input.ndim)] < MOST if input.ndim else True
 
 

@@ -22,7 +22,7 @@ cdef ElementwiseNode elementwise_node(Row op, int dtype, Value* values, TensorIm
 cdef TensorImpl in_dtype(TensorImpl tensor, int dtype)
 
 cdef inline bint any_needs_grad(int count, const Value* values) noexcept:
-    """Say whether an operator on these operands is to be recorded, in grad mode."""
+    """Return True if an operator on these operands is to be recorded, in grad mode."""
     cdef int k
     for k in range(count):
         if values[k].tensor is not NULL and needs_grad(<TensorImpl>values[k].tensor):

@@ -117,7 +117,7 @@ cdef int find_nan(void* arguments, char** data) noexcept nogil:
 
 
 cdef bint holds_nan(TensorImpl x) noexcept:
-    """Say whether there is a NaN among the elements of a result that was just computed."""
+    """Return True if there is a NaN among the elements of a result that was just computed."""
     cdef Elements elements
     clear_arguments(&elements, sizeof(elements))
     if not cg_is_floating_point[x.dtype_nr]:
@@ -133,7 +133,7 @@ cdef int find_truth(void* arguments, char** data) noexcept nogil:
 
 
 cdef bint is_true(TensorImpl x) noexcept:
-    """Say whether the one element of a tensor is not 0."""
+    """Return True if the one element of a tensor is not 0."""
     cdef Elements elements
     clear_arguments(&elements, sizeof(elements))
     elements.dtype, elements.count = x.dtype_nr, 1
@@ -182,7 +182,7 @@ cdef int find_beyond(void* arguments, char** data) noexcept nogil:
 
 
 def lie_between(TensorImpl x not None, double least, double most):
-    """Say whether all numbers of a result in float32 or float64 lie in a range, which NaN does not."""
+    """Return True if all numbers of a result in float32 or float64 lie in a range, which NaN does not."""
     cdef Range limits
     clear_arguments(&limits, sizeof(limits))
     if x.dtype_nr not in (CG_FLOAT32, CG_FLOAT64) or not x.flags & CONTIGUOUS:

@@ -169,7 +169,7 @@ cdef struct Places:
 
 
 cdef int find_descent(void* arguments, char** data) noexcept nogil:
-    """Say whether an entry has a lower row than the one before it."""
+    """Return True if an entry has a lower row than the one before it."""
     cdef Places* g = <Places*>arguments
     cdef const int64_t* rows = <const int64_t*>data[0]
     cdef intptr_t k

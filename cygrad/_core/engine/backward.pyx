@@ -70,7 +70,7 @@ def current_run():
 
 
 def keeps_graph():
-    """Say whether the innermost backward of this thread leaves nodes as they are, so that another one may follow."""
+    """Return True if the innermost backward of this thread leaves nodes as they are, so that another one may follow."""
     cdef Run* run = <Run*>cg_run_address()[0]
     return run is NULL or run.keep_graph != 0
 
@@ -109,7 +109,7 @@ def evaluating_node():
 
 
 def will_run(Node node not None):
-    """Say whether this thread's innermost backward evaluates a node, or gathers its gradient."""
+    """Return True if this thread's innermost backward evaluates a node, or gathers its gradient."""
     cdef Run* run = <Run*>cg_run_address()[0]
     cdef Py_ssize_t index = find_state(run, <PyObject*>node) if run is not NULL else -1
     return index >= 0 and run.states[index].visited and (run.states[index].needed or run.states[index].captured)
@@ -378,7 +378,7 @@ cdef tuple plain_tensors(value):
 
 
 cdef int holds_special(tuple tensors) except -1:
-    """Say whether a tensor, or None, of a tuple is special."""
+    """Return True if a tensor, or None, of a tuple is special."""
     for item in tensors:
         if item is not None and is_special(<TensorImpl>item):
             return True

@@ -118,7 +118,7 @@ cdef TensorImpl gathered_whole(PyObject* gathered, TensorImpl g, RuleNode node, 
 
 
 cdef bint fits_place(object part, TensorImpl whole, PyObject* grad) except -1:
-    """Say whether a part lies in a whole, and has the shape of its gradient, which may be undefined."""
+    """Return True if a part lies in a whole, and has the shape of its gradient, which may be undefined."""
     cdef TensorImpl placed = <TensorImpl?>part
     return ((placed.flags ^ whole.flags) & BATCHED == 0 and computed_tensor(placed).storage is computed_tensor(whole).storage
             and (grad is NULL or same_shape(computed_tensor(placed), computed_tensor(<TensorImpl>grad))))

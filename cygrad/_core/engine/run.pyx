@@ -91,7 +91,7 @@ cdef void free_run(Run* run) noexcept:
 
 
 cdef inline bint is_before(Run* run, Py_ssize_t a, Py_ssize_t b) noexcept:
-    """Say whether a node runs before another one; of nodes that were put behind the same one, the newest, and leaves (-1) at last."""
+    """Return True if a node runs before another one; of nodes that were put behind the same one, the newest, and leaves (-1) at last."""
     if run.states[a].priority != run.states[b].priority:
         return run.states[a].priority > run.states[b].priority
     return (<Node>run.states[a].node).sequence_nr + 1 > (<Node>run.states[b].node).sequence_nr + 1

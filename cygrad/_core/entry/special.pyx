@@ -198,7 +198,7 @@ cdef enum:
 
 
 cdef int any_special(PyObject** arguments, Py_ssize_t count) except -1:
-    """Say whether an argument, or an item of a list or tuple among them, is a special tensor (1), or of a class that overrides (2).
+    """Return True if an argument, or an item of a list or tuple among them, is a special tensor (1), or of a class that overrides (2).
 
     4 more where calls are noted.
     """
@@ -251,7 +251,7 @@ def over_tensors(function, value):
 
 
 cdef bint any_special_of(tuple arguments, dict keywords):
-    """Say whether an argument of a call is a special tensor."""
+    """Return True if an argument of a call is a special tensor."""
     cdef TensorImpl tensor
     for tensor in tensors_of(arguments) + tensors_of(keywords.values()):
         if is_special(tensor):
@@ -375,7 +375,7 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
 
 
 cdef bint shares_memory(object result, tuple arguments):
-    """Say whether results are views of an argument."""
+    """Return True if results are views of an argument."""
     cdef list views = tensors_of((result,))
     if not views or not (<TensorImpl>views[0]).flags & VIEW:
         return False

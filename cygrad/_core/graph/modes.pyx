@@ -15,7 +15,7 @@ cdef enum:
 
 # ----- Recording -----
 def is_grad_enabled():
-    """Say whether operations are recorded in this thread."""
+    """Return True if operations are recorded in this thread."""
     return bool(grad_mode()[0])
 
 
@@ -29,17 +29,17 @@ cdef int inference_threads = 0      # threads in inference mode: while there are
 
 
 cdef bint is_inference_mode() noexcept:
-    """Say whether this thread is in inference mode."""
+    """Return True if this thread is in inference mode."""
     return inference_threads > 0 and cg_inference_mode == 1
 
 
 cdef bint is_inference_suspended() noexcept:
-    """Say whether this thread takes a derivative that was asked for in inference mode."""
+    """Return True if this thread takes a derivative that was asked for in inference mode."""
     return cg_inference_mode == SUSPENDED
 
 
 def is_inference_mode_enabled():
-    """Say whether this thread makes inference tensors.
+    """Return True if this thread makes inference tensors.
 
     >>> import cygrad
     >>> cygrad.is_inference_mode_enabled()
@@ -77,7 +77,7 @@ def set_anomaly_mode(bint mode, bint checks_nan, created, failed):
 
 
 def is_anomaly_mode():
-    """Say whether anomaly mode is on."""
+    """Return True if anomaly mode is on."""
     return anomaly_mode != 0
 
 

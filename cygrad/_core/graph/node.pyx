@@ -245,11 +245,11 @@ cdef class Node:
         return self.sequence_nr
 
     def _frees_values(self):
-        """Say whether a backward that does not keep the graph frees values of this node, so that a second one is an error."""
+        """Return True if a backward that does not keep the graph frees values of this node, so that a second one is an error."""
         return self.frees_values()
 
     def _is_released(self):
-        """Say whether a backward has freed values of this node, which another one would read."""
+        """Return True if a backward has freed values of this node, which another one would read."""
         return self.flags & NODE_RELEASED != 0
 
     def _hooks(self):

@@ -29,7 +29,7 @@ def declare_plain(type kind not None):
 
 
 cdef bint is_plain(object value) except -1:
-    """Say whether a value is a tensor, or has the same meaning each time, or is a tuple, list or dict of such."""
+    """Return True if a value is a tensor, or has the same meaning each time, or is a tuple, list or dict of such."""
     if type(value) in plain_types:
         return True
     if isinstance(value, slice):

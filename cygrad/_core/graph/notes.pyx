@@ -202,7 +202,7 @@ cdef class Notes:
         return 0
 
     def decides_after(self, Py_ssize_t first):
-        """Say whether a step from a number on is a decision, which may give a replay up."""
+        """Return True if a step from a number on is a decision, which may give a replay up."""
         cdef Py_ssize_t k
         return any([self.notes[k].kind == DECISION for k in range(first, self.count)])
 

@@ -34,13 +34,13 @@ cdef extern from *:
 
 
 cdef bint needs_node(TensorImpl a, TensorImpl b):
-    """Say whether an operator on these inputs (b may be None) is to be recorded."""
+    """Return True if an operator on these inputs (b may be None) is to be recorded."""
     return (grad_mode()[0] != 0 and (needs_grad(a) or b is not None and needs_grad(b))
             and (is_followed(a) or b is not None and is_followed(b)))
 
 
 cdef bint holds_data(object value) except -1:
-    """Say whether a parameter is, or has among its items, more than numbers, slices and the like; a list is an index."""
+    """Return True if a parameter is, or has among its items, more than numbers, slices and the like; a list is an index."""
     if value is None or isinstance(value, (int, float, str, slice)):
         return False
     if type(value) is tuple:
@@ -123,7 +123,7 @@ cdef class RuleNode(Node):
         return PyObject_Call(function, arguments, NULL) if not noted else noted_call(function, arguments, {})
 
     cdef bint arrived_complex(self, PyObject** grads) noexcept:
-        """Say whether the results were complex; the absolute value of something is not."""
+        """Return True if the results were complex; the absolute value of something is not."""
         cdef int k
         for k in range(self.outputs):
             if grads[k] is not NULL:
@@ -259,7 +259,7 @@ cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tu
 
 
 cdef bint any_needs_node(tuple inputs):
-    """Say whether an operator on these inputs, which may be None, is to be recorded."""
+    """Return True if an operator on these inputs, which may be None, is to be recorded."""
     cdef TensorImpl tensor
     cdef bint needed = False, followed = False
     if not grad_mode()[0]:

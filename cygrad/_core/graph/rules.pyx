@@ -16,7 +16,7 @@ cdef class RuleOp:
         return f"<rule of {self.name}>"
 
     cdef bint reads_input(self, int k) except -1:
-        """Say whether a gradient reads input k."""
+        """Return True if a gradient reads input k."""
         if not self.prepared:
             prepare(self)
         return any([read >> k & 1 for read in self.reads])

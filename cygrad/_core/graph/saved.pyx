@@ -213,7 +213,7 @@ cdef SavedTensor saved_result(TensorImpl copy, unsigned long long version, int o
 
 
 cdef bint packs_by_default() noexcept:
-    """Say whether a pair of hooks is active in this thread."""
+    """Return True if a pair of hooks is active in this thread."""
     return cg_pair is not NULL
 
 
@@ -261,7 +261,7 @@ def released_error_of():
 
 
 cdef bint changed_since(TensorImpl tensor, unsigned long long version) noexcept:
-    """Say whether a tensor was changed in place since its memory had a version: under its own counter, or its bytes under another."""
+    """Return True if a tensor was changed in place since its memory had a version: under its own counter, or its bytes under another."""
     cdef unsigned long long now = version_of(tensor.storage)
     return now != version and (visible_version(now) != visible_version(version) or written_since(
         tensor.storage, version, tensor.unsettled, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides))

@@ -383,19 +383,19 @@ cdef class TensorImpl:
         return place_of(self) if self.count else 0
 
     def is_contiguous(self, *, memory_format=None):
-        """Say whether the elements lie dense in row-major order, or as a memory format has them."""
+        """Return True if the elements lie dense in row-major order, or as a memory format has them."""
         return bool(self.flags & CONTIGUOUS) if memory_format is None else is_in_format(memory_format, self.ndim, self.sizes, self.strides)
 
     def is_floating_point(self):
-        """Say whether the elements are floating-point numbers."""
+        """Return True if the elements are floating-point numbers."""
         return bool(cg_is_floating_point[self.dtype_nr])
 
     def is_complex(self):
-        """Say whether the elements are complex numbers."""
+        """Return True if the elements are complex numbers."""
         return bool(cg_is_complex[self.dtype_nr])
 
     def is_signed(self):
-        """Say whether the elements can be negative."""
+        """Return True if the elements can be negative."""
         return (<DType>dtypes[self.dtype_nr]).is_signed
 
     def __len__(self):
@@ -544,7 +544,7 @@ cdef class TensorImpl:
         count_change(self)
 
     def is_inference(self):
-        """Say whether the tensor was made in inference mode.
+        """Return True if the tensor was made in inference mode.
 
         >>> import cygrad
         >>> cygrad.ones(2).is_inference()
@@ -559,7 +559,7 @@ cdef class TensorImpl:
         return self.base
 
     def _is_view(self):
-        """Say whether the tensor is a view of another."""
+        """Return True if the tensor is a view of another."""
         return self.base is not None
 
     @property

@@ -60,7 +60,7 @@ cdef TensorImpl private_examples(PyObject* object):
 
 
 cdef bint is_special(TensorImpl tensor) except -1:
-    """Say whether operators on a tensor go another way in this thread now."""
+    """Return True if operators on a tensor go another way in this thread now."""
     if not tensor.flags & (SPECIAL | VIEW):
         return False
     return tensor.flags & FRONT != 0 or visible_dual(tensor) is not None
@@ -150,7 +150,7 @@ upward.refuse_special = refuse_special
 
 
 def special_tensors():
-    """Say whether there may be special tensors."""
+    """Return True if there may be special tensors."""
     return tensors_may_be_special()
 
 

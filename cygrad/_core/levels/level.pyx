@@ -132,7 +132,7 @@ cdef class Level:
         return leave(tensor, self)
 
     def holds(self, tensor):
-        """Say whether an object is a tensor that stands for one of several examples of this level."""
+        """Return True if an object is a tensor that stands for one of several examples of this level."""
         cdef TensorImpl item
         if not isinstance(tensor, TensorImpl):
             return False
@@ -144,11 +144,11 @@ cdef class Level:
         return False
 
     def is_active(self):
-        """Say whether the level is in progress, or has been resumed by this thread."""
+        """Return True if the level is in progress, or has been resumed by this thread."""
         return is_active(self)
 
     def shows_tangents(self):
-        """Say whether this thread sees the tangents of the level, which has not ended."""
+        """Return True if this thread sees the tangents of the level, which has not ended."""
         return self.size < 0 and self.active and is_visible(self)
 
     def differentiate_backward(self):
@@ -156,7 +156,7 @@ cdef class Level:
         self.in_backward = True
 
     def varies(self, TensorImpl tensor not None):
-        """Say whether a tensor differs among examples, or something of it may: its gradient, or a tangent."""
+        """Return True if a tensor differs among examples, or something of it may: its gradient, or a tangent."""
         return self.holds(tensor) or needs_grad(tensor) or is_special(tensor)
 
     def __repr__(self):

@@ -31,7 +31,7 @@ cdef class Observer:
 cdef int profiling_threads      # that are observed; while there are none, no thread looks for its observer
 
 cdef inline bint special_tensors() noexcept:
-    """Say whether any tensor may be special: threads that are observed or noted, and classes that override, have operators look, too."""
+    """Return True if any tensor may be special: threads that are observed or noted, and classes that override, have operators look, too."""
     return special_active != 0 and special_active != profiling_threads + overriding + noting_threads
 
 cdef bint is_profiling() noexcept

@@ -85,7 +85,7 @@ cdef void observe_no_more() noexcept:
 
 
 cdef bint is_profiling() noexcept:
-    """Say whether this thread is observed."""
+    """Return True if this thread is observed."""
     cdef Observation* current = observation()
     if current.observer is NULL:
         return False
@@ -118,7 +118,7 @@ cdef long long next_sequence_nr() noexcept:
 
 
 cdef bint observes_operands() noexcept:
-    """Say whether the observer of this thread, if it has one, looks at the operands of events."""
+    """Return True if the observer of this thread, if it has one, looks at the operands of events."""
     return profiling_threads and is_profiling() and (<Observer>observation().observer).with_shapes
 
 

@@ -6,7 +6,7 @@ from cygrad._core.graph.modes cimport cg_function_modes, cg_overrides_off
 from cygrad._core.graph.tensor cimport OVERRIDES, TensorImpl
 
 cdef inline bint is_asked(TensorImpl tensor) noexcept:
-    """Say whether the class of a tensor, which may be None, or a mode of this thread has a say in results."""
+    """Return True if the class of a tensor, which may be None, or a mode of this thread has a say in results."""
     return (tensor is not None and tensor.flags & OVERRIDES != 0 and cg_overrides_off == 0
             or cg_function_modes != 0 and cg_overrides_off < 2)
 

@@ -56,7 +56,7 @@ def replace_sparse(TensorImpl tensor not None, TensorImpl source not None):
 
 
 cdef bint any_sparse(list tensors) noexcept:
-    """Say whether a tensor of a list is sparse."""
+    """Return True if a tensor of a list is sparse."""
     cdef TensorImpl tensor
     for tensor in tensors:
         if tensor.flags & SPARSE:

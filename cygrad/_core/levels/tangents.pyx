@@ -126,7 +126,7 @@ cdef Dual visible_dual(TensorImpl tensor):
 
 
 cdef bint is_private(PyObject* tensor, Py_ssize_t tensors=1) noexcept:
-    """Say whether the caller's reference to a tensor is the only way to it and to its memory, which `tensors` objects hold."""
+    """Return True if the caller's reference to a tensor is the only way to it and to its memory, which `tensors` objects hold."""
     if Py_REFCNT(tensor) != 1 or not (<TensorImpl>tensor).storage.padded:
         return False
     if (<TensorImpl>tensor).flags & FRONT:

@@ -1,4 +1,4 @@
-"""Memory formats, which are orders of dims; and layouts, which say whether all elements are in memory (see formats.pxd)."""
+"""Memory formats, which are orders of dims; and layouts, dense or sparse (see formats.pxd)."""
 cimport cython
 from libc.stdint cimport intptr_t
 
@@ -95,7 +95,7 @@ cdef tuple order_of(str function, object memory_format, int ndim):
 
 
 cdef bint is_in_format(object memory_format, int ndim, const intptr_t* sizes, const intptr_t* strides) except -1:
-    """Say whether elements lie dense as a memory format has them."""
+    """Return True if elements lie dense as a memory format has them."""
     cdef tuple order = known_order("is_contiguous", memory_format)
     if order is None:
         order = tuple(range(ndim))
@@ -103,7 +103,7 @@ cdef bint is_in_format(object memory_format, int ndim, const intptr_t* sizes, co
 
 
 cdef bint lies_in_order(tuple order, int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept:
-    """Say whether elements lie dense in an order of dims."""
+    """Return True if elements lie dense in an order of dims."""
     cdef intptr_t expected = 1
     cdef int k, d
     for k in range(ndim):

@@ -212,7 +212,7 @@ cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) exc
 
 cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intptr_t itemsize, int ndim, const intptr_t* sizes,
                       const intptr_t* strides) noexcept:
-    """Say whether the elements of a layout that begins at `data` lie in memory; so does nothing, if it begins there."""
+    """Return True if the elements of a layout that begins at `data` lie in memory; so does nothing, if it begins there."""
     cdef intptr_t last = 0, further
     cdef int d
     for d in range(ndim):

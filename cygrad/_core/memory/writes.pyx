@@ -78,7 +78,7 @@ cdef bint describe_part(Part* part, char* data, int itemsize, int ndim, const in
 
 
 cdef bint covers(const Part* new, const Part* old) noexcept nogil:
-    """Say whether all bytes of an older part are in a newer one, where that is seen at once."""
+    """Return True if all bytes of an older part are in a newer one, where that is seen at once."""
     cdef size_t nbytes = new.ndim * sizeof(intptr_t)
     if new.ndim == 0:
         return new.start <= old.start and old.start + part_extent(old, 0) <= new.start + new.run
@@ -91,7 +91,7 @@ cdef inline intptr_t floor_of(intptr_t a, intptr_t b) noexcept nogil:
 
 
 cdef bint meet(const Part* a, int i, intptr_t a_start, const Part* b, int j, intptr_t b_start, intptr_t* work) noexcept nogil:
-    """Say whether two parts, in their dims from i and j on and from these addresses on, have a byte in common.
+    """Return True if two parts, in their dims from i and j on and from these addresses on, have a byte in common.
 
     The dim of the largest step is split into the pieces that reach the other part. Where both have it, only the distance
     between two pieces matters, of which few are small enough.
@@ -163,7 +163,7 @@ cdef void note_write(Storage storage, char* data, int itemsize, int ndim, const 
 
 cdef bint written_since(Storage storage, unsigned long long version, char* data, int itemsize, int ndim, const intptr_t* sizes,
                         const intptr_t* strides) noexcept:
-    """Say whether bytes of a tensor were written under another counter since the memory had a version."""
+    """Return True if bytes of a tensor were written under another counter since the memory had a version."""
     cdef Storage owner = owner_of(storage)
     cdef Writes* writes = <Writes*>owner.writes
     cdef unsigned long long now = owner.version >> VISIBLE_BITS, moments = 1ULL << (64 - VISIBLE_BITS)

@@ -223,7 +223,7 @@ def readable(numpy.ndarray array not None):
 
 
 cpdef bint is_sparse(object value):
-    """Say whether a value is a sparse matrix or array of SciPy's."""
+    """Return True if a value is a sparse matrix or array of SciPy's."""
     return str(type(value).__module__).startswith("scipy.sparse") and hasattr(value, "toarray")
 
 

@@ -35,7 +35,7 @@ def in_loops(*tensors):
 
 
 def are_like(TensorImpl tensor not None, tuple shape, *others):
-    """Say whether other tensors, or None, have the dtype of a tensor, and a shape."""
+    """Return True if other tensors, or None, have the dtype of a tensor, and a shape."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = parse_sizes(shape, sizes)
     cdef TensorImpl other

@@ -109,7 +109,7 @@ cdef int to_number(Value* value, int dtype) except -1:
 
 
 cdef inline bint is_fractional(char kind) noexcept:
-    """Say whether a Python number of a kind has no integer."""
+    """Return True if a Python number of a kind has no integer."""
     return kind == b"f" or kind == b"c"
 
 
@@ -118,7 +118,7 @@ cdef inline bint is_signed(int dtype) noexcept:
 
 
 cdef bint fits_dtype(const Value* value, int dtype) noexcept:
-    """Say whether an integer dtype holds an integer."""
+    """Return True if an integer dtype holds an integer."""
     cdef int bits = 8 * cg_itemsize[dtype]
     if value.huge or bits == 64:
         return not value.huge and (is_signed(dtype) or value.integer >= 0)
@@ -128,7 +128,7 @@ cdef bint fits_dtype(const Value* value, int dtype) noexcept:
 
 
 cdef bint holds(double number, int dtype) noexcept:
-    """Say whether a number lies between the ends of an integer dtype, as torch asks before it truncates; NaN does not."""
+    """Return True if a number lies between the ends of an integer dtype, as torch asks before it truncates; NaN does not."""
     cdef int bits = 8 * cg_itemsize[dtype] - is_signed(dtype)
     cdef double end = ldexp(1, bits)
     return (-end if is_signed(dtype) else 0) <= number and (number < end if bits >= 63 else number <= end - 1)
@@ -164,7 +164,7 @@ cdef TensorImpl number_tensor(const Value* value, int dtype):
 
 # ----- Recording -----
 cdef bint any_followed(int count, const Value* values) noexcept:
-    """Say whether an operator that has a tensor among its operands that needs a gradient is to be recorded."""
+    """Return True if an operator that has a tensor among its operands that needs a gradient is to be recorded."""
     cdef int k
     for k in range(count):
         if values[k].tensor is not NULL and is_followed(<TensorImpl>values[k].tensor):
@@ -174,7 +174,7 @@ cdef bint any_followed(int count, const Value* values) noexcept:
 
 # ----- Promotion -----
 cdef bint may_cast(int source, int target) noexcept:
-    """Say whether a dtype is of no higher kind than another: results are cast to that, if not always exactly."""
+    """Return True if a dtype is of no higher kind than another: results are cast to that, if not always exactly."""
     return cg_rank[source] <= cg_rank[target]
 
 
@@ -264,7 +264,7 @@ def common_dtype(a, b):
 
 
 def castable(DType source not None, DType target not None):
-    """Say whether a dtype is of no higher kind than another."""
+    """Return True if a dtype is of no higher kind than another."""
     return may_cast(source.number, target.number)
 
 
@@ -374,7 +374,7 @@ cdef bint same_strides(TensorImpl a, TensorImpl b) noexcept:
 
 
 cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, const Value* values) noexcept:
-    """Say whether dim a lies inside (-1) or outside (1) dim b in the first operand that is repeated along neither, or 0."""
+    """Return True if dim a lies inside (-1) or outside (1) dim b in the first operand that is repeated along neither, or 0."""
     cdef int k, offset
     cdef intptr_t inner, outer
     cdef TensorImpl tensor
@@ -503,7 +503,7 @@ cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape):
 
 
 cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
-    """Say whether two tensors share memory in another way than element by element."""
+    """Return True if two tensors share memory in another way than element by element."""
     cdef size_t target_end = place_of(target), source_end = place_of(source)
     cdef bint same = target_end == source_end and target.dtype_nr == source.dtype_nr and target.ndim == source.ndim
     cdef int d

@@ -30,7 +30,7 @@ cdef RuleOp PUT_VIEW = rule_op("put_view", ("geometry",))
 
 # ----- Geometry -----
 cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept:
-    """Say whether two elements may share a place; False is sure."""
+    """Return True if two elements may share a place; False is sure."""
     cdef intptr_t extent = 1
     cdef bint used[MAX_DIMS]
     cdef int d, least
@@ -83,7 +83,7 @@ cdef TensorImpl copy_in_geometry(TensorImpl x, tuple geometry):
 
 
 cdef bint lies_within(tuple geometry) except -1:
-    """Say whether the part of a geometry lies between the first and the last element of the whole."""
+    """Return True if the part of a geometry lies between the first and the last element of the whole."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t part_sizes[MAX_DIMS]

@@ -47,7 +47,7 @@ cdef const cg_kernel* elementwise_kernel(str name) except NULL:
 
 
 def is_blocked(str name, int dtype=CG_FLOAT64):
-    """Say whether a kernel calls vector mathematics, and so runs in whole vectors: it is right to a few ulp, not to the bit."""
+    """Return True if a kernel calls vector mathematics, and so runs in whole vectors: it is right to a few ulp, not to the bit."""
     return bool(elementwise_kernel(name).blocked[dtype])
 
 

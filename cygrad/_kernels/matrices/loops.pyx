@@ -188,7 +188,7 @@ def lapack_report():
 
 
 def is_reduced(intptr_t size, str routine not None):
-    """Say whether large real matrices of that size are reduced by blocks: not too large, and LAPACK has the routine for the rest."""
+    """Return True if large real matrices of that size are reduced by blocks: not too large, and LAPACK has the routine for the rest."""
     cdef int k
     if size <= LARGE or size > LARGEST_REDUCED:
         return False

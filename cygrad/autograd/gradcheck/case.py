@@ -154,7 +154,7 @@ def check_inputs(arguments: Sequence[Any]) -> None:
 
 
 def _is_sparse(value: Any) -> bool:
-    """Say whether a value is sparse: a tensor here or of another library, or a matrix of SciPy's."""
+    """Return True if a value is sparse: a tensor here or of another library, or a matrix of SciPy's."""
     if isinstance(value, Tensor):
         return sparse_part(value) is not None
     return type(value).__module__.startswith("scipy.sparse") or bool(getattr(value, "is_sparse", False))

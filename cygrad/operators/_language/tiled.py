@@ -104,7 +104,7 @@ class Reading:
         return Symbol(self, output)
 
     def are_joined(self, before: Step, step: Step) -> bool:
-        """Say whether there is a loop of a step and of the one before, whose result nothing else reads: a map of a difference from a
+        """Return True if there is a loop of a step and of the one before, whose result nothing else reads: a map of a difference from a
         reduced value, or a reduction of products."""
         if [value for each in self.steps for value in each.inputs].count(before.output) != 1 or before.output in self.results:
             return False

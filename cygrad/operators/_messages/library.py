@@ -30,7 +30,7 @@ def mpi() -> Any:
 
 
 def is_running() -> bool:
-    """Say whether MPI is initialised and not finalised; it is not initialised for the answer."""
+    """Return True if MPI is initialised and not finalised; it is not initialised for the answer."""
     module = sys.modules.get("mpi4py.MPI")
     return module is not None and module.Is_initialized() and not module.Is_finalized()
 

@@ -44,7 +44,7 @@ class Exchange:
             self._requests = [message.comm.Iallreduce((part, kind), (place, kind), operation) for part, place in pieces(source, target)]
 
     def test(self) -> bool:
-        """Say whether the message has ended."""
+        """Return True if the message has ended."""
         return bool(mpi().Request.Testall(self._requests))
 
     def finish(self) -> Any:

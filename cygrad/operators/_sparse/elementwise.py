@@ -27,7 +27,7 @@ def _refused(name: str) -> NotImplementedError:
 
 
 def _keeps_zeros(name: str, operands: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """Say whether a row is 0 where its tensors are: a product with infinity or NaN counts, as it has places with values only."""
+    """Return True if a row is 0 where its tensors are: a product with infinity or NaN counts, as it has places with values only."""
     zeros = (scalar_tensor(0, x.dtype) if isinstance(x, TensorImpl) and sparse_part(x) is not None else
              x.detach() if isinstance(x, TensorImpl) else x for x in operands)
     result = rows[name](*zeros, **keywords).item()

@@ -173,7 +173,7 @@ class Pattern:
 
     # ----- Values of other tensors -----
     def same_places(self, other: Pattern) -> bool:
-        """Say whether another pattern has the same entries in the same order."""
+        """Return True if another pattern has the same entries in the same order."""
         return self is other or (self.sparse_shape == other.sparse_shape and self.entries == other.entries
                                  and np.array_equal(self.coordinates, other.coordinates))
 

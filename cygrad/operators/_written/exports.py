@@ -30,7 +30,7 @@ class Export(NamedTuple):
 
     @property
     def is_explained(self) -> bool:
-        """Say whether it is a function or class of the package, which a docstring explains; others are values."""
+        """Return True if it is a function or class of the package, which a docstring explains; others are values."""
         own = f"{getattr(self.thing, '__module__', None)}.".startswith("cygrad.") or type(self.thing).__name__ == "Operator"
         return own and callable(self.thing) and hasattr(self.thing, "__name__")
 

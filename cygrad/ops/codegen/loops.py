@@ -119,7 +119,7 @@ class Kernel(NamedTuple):
         return formula.for_numbers(self.tree, is_complex=bool(dtype.real))
 
     def is_streamed(self, dtype) -> bool:
-        """Say whether large results are written past the caches.
+        """Return True if large results are written past the caches.
 
         Vector mathematics hides the time of memory, and vectors that trickle past the caches take twice as long. Of a vector of bytes as
         short as one of the output gcc makes branches, which took ten times as long.

@@ -62,7 +62,7 @@ WRITTEN = {name for path in HEADERS.glob("*.h") for name in WRITER.findall(path.
 
 
 def is_blocked(tree, dtype) -> bool:
-    """Say whether the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design/kernels.md).
+    """Return True if the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design/kernels.md).
 
     Quotients of complex numbers do, too: they are as much code as a function. So do formulas that are converted in registers.
     """

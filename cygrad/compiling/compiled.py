@@ -13,7 +13,7 @@ from cygrad._core.capture.compiled_node import in_profile, may_replay, replayed,
 from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import Uncommon, shared_memory, signature_of
+from cygrad._core.capture.signature import Uncommon, has_signature, shared_memory, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays
@@ -102,6 +102,7 @@ class Compiled:
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
         self._at_places: set[Any] = set()       # kinds whose programs are for the places alone that tensors name
+        self._latest: tuple[Any, ...] | None = None     # of a replay: the kind, its programs, if it has floats as inputs
         self._first_keys: dict[Any, Any] = {}   # by the kind with tensors in place of floats; None: floats are guarded by value
         self._by_value = ""             # why a float is guarded by value
         self._hits = self._misses = self._eager = self._early = self._dropped = 0
@@ -165,12 +166,24 @@ class Compiled:
     def cache_clear(self) -> None:
         """Forget all programs."""
         self._entries, self._refused, self._at_places, self._first_keys, self._unsettled = {}, set(), set(), {}, Counter()
-        self._unmatched, self._by_value = {}, ""
+        self._unmatched, self._by_value, self._latest = {}, "", None
         self._hits = self._misses = self._eager = self._early = self._dropped = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not may_replay():
             return self._function(*args, **kwargs)
+        if self._latest is not None:
+            kind, programs, has_inputs = self._latest
+            arguments: list[Any] = []
+            if has_signature(args, kwargs, kind, arguments, has_inputs):
+                is_replay, result = self._replayed(programs, arguments, args, kwargs, has_inputs)
+                if is_replay:
+                    return result
+            self._latest = None
+        return self._look_up(args, kwargs)
+
+    def _look_up(self, args: Any, kwargs: Any) -> Any:
+        """Replay the program for some arguments, or capture the function, or call it as it is."""
         tensors: list[Any] = []
         others: list[Any] = []
         inputs, keywords = args, kwargs     # with objects in place of arrays
@@ -184,13 +197,16 @@ class Compiled:
             return self._run(args, kwargs)
         is_replay, result = self._replayed(entries, tensors, inputs, keywords)
         if is_replay:
+            self._latest = key, entries, False
             return result
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         follows_floats = self._follows_floats and not is_refused
         floats_key, with_floats = self._with_floats(inputs, keywords, len(tensors)) if follows_floats else (None, [])
         if floats_key is not None:
-            is_replay, result_of_floats = self._replayed(self._entries.get(floats_key, ()), with_floats, inputs, keywords, True)
+            with_inputs = self._entries.get(floats_key, ())
+            is_replay, result_of_floats = self._replayed(with_inputs, with_floats, inputs, keywords, True)
             if is_replay:
+                self._latest = floats_key, with_inputs, True
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
             return self._run(args, kwargs)
@@ -360,9 +376,9 @@ class Compiled:
         if self._fullgraph:
             raise RuntimeError(f"compile(fullgraph=True): {self._name()} cannot be captured: {reason}")
         self._refused.add(key)
-        self._warn(reason, 4)
+        self._warn(reason, 5)
 
-    def _warn(self, reason: str, stacklevel: int = 3) -> None:
+    def _warn(self, reason: str, stacklevel: int = 4) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(f"compile(): {self._name()} stays as it is: {reason}", RuntimeWarning, stacklevel=stacklevel)

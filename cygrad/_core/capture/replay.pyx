@@ -38,29 +38,26 @@ cdef class Replay(Captured):
     """A captured program that runs on other inputs."""
 
     cdef list run_forward(self, list inputs, list state):
-        """Return the results for other inputs; `state` gets the storages that the backward part needs."""
+        """Return the results for other inputs; `state`, an empty list, gets the storages by base."""
         cdef TensorImpl tensor
         cdef char** pointers = <char**>malloc(self.bases * sizeof(char*))
-        cdef list storages = [None, None, self.constants]
         cdef int k
         if pointers is NULL:
             raise MemoryError()
         try:
+            state += [None] * self.bases
             if self.residual_bytes:
-                storages[RESIDUALS] = new_storage(self.residual_bytes)
-                pointers[RESIDUALS] = (<Storage>storages[RESIDUALS]).data
+                state[RESIDUALS] = new_storage(self.residual_bytes)
+                pointers[RESIDUALS] = (<Storage>state[RESIDUALS]).data
                 fill_arena(pointers[RESIDUALS], self.residual_bytes)
-            pointers[CONSTANTS] = self.constants.data
+            state[CONSTANTS], pointers[CONSTANTS] = self.constants, self.constants.data
             for k, tensor in enumerate(inputs):
-                pointers[FIRST_INPUT + k] = address(tensor)
-                storages.append(tensor.storage)
-            storages += [None] * (self.bases - len(storages))
-            results = self.run(self.forward_part, inputs, storages, pointers)
+                state[FIRST_INPUT + k], pointers[FIRST_INPUT + k] = tensor.storage, address(tensor)
+            results = self.run(self.forward_part, inputs, state, pointers)
         finally:
             free(pointers)
         if self.leaves_nothing_pending:
             run_own_program()
-        state[:] = storages
         return results
 
     cdef bint takes(self, list gradients) noexcept:

@@ -314,3 +314,54 @@ def signature_of(tuple args not None, dict kwargs not None, list tensors not Non
     if levels:
         kinds = *kinds, *[(level.size, level.randomness, level.recorded) for level in levels]
     return kinds, shared_memory(tensors) if len(tensors) > 1 else (), grad_mode()[0], is_inference_mode(), default_dtype()
+
+
+cdef bint is_value_of(object value, tuple kind, list tensors, bint has_inputs) except -1:
+    """Return True if a value has a kind, which must be of a tensor, a plain value, or such values in tuples, lists and dicts."""
+    cdef object form = type(value)
+    if form is tensor_type or has_inputs and form is float:
+        tensors.append(value if form is tensor_type else scalar_tensor(value, FLOAT64))
+        return type(kind[0]) is int and is_of_kind(<TensorImpl>tensors[len(tensors) - 1], kind, False)
+    if form is not kind[0]:
+        return False
+    if is_plain_value(value):
+        return value is kind[1] or plain_kind(value) == kind
+    if not (form is tuple or form is list or form is dict) or len(value) != len(kind) - 1:
+        return False
+    enter_container(" while arguments of a compiled function are read")
+    try:
+        return are_items_of(value, kind, tensors, has_inputs)
+    finally:
+        leave_container()
+
+
+cdef bint are_items_of(object values, tuple kind, list tensors, bint has_inputs) except -1:
+    """Return True if the items of a container have the kinds of the items of another one."""
+    cdef bint is_dict = type(values) is dict
+    cdef Py_ssize_t place = 0
+    for key in values:
+        place += 1
+        value, item = key, kind[place]
+        if is_dict:
+            if type(key) is not str or key != item[0]:
+                return False
+            value, item = (<dict>values)[key], item[1]
+        if not is_value_of(value, <tuple>item, tensors, has_inputs):
+            return False
+    return True
+
+
+def has_signature(tuple args not None, dict kwargs not None, tuple signature not None, list tensors not None, bint has_inputs=False):
+    """Return True if a call outside of levels has a signature, without making its own; False, too, for arguments of rare classes.
+
+    `tensors` gets the tensors. has_inputs: with a new 0-d tensor in place of each float.
+    """
+    kinds, memory, mode, is_inference, dtype = signature
+    if <int>mode != grad_mode()[0] or <bint>is_inference != is_inference_mode() or <int>dtype != default_dtype():
+        return False
+    try:
+        if not is_value_of(args, kinds[0], tensors, has_inputs) or not is_value_of(kwargs, kinds[1], tensors, has_inputs):
+            return False
+    except Uncommon:
+        return False
+    return memory == (shared_memory(tensors) if len(tensors) > 1 else ())

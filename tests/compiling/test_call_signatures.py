@@ -1,0 +1,87 @@
+"""Signatures of calls: two of them are equal where one program holds for both, and a call is compared with one without making its own."""
+
+import collections
+import itertools
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._core.capture.signature import Uncommon, has_signature, signature_of
+
+X = cg.tensor([1.0, -2.0, 3.0])
+LEAF, WIDE, BOTH = X.clone().requires_grad_(), cg.ones(3, dtype=cg.float64), cg.arange(6.0)
+HOOKED, POINT = X.clone().requires_grad_(), collections.namedtuple("point", "x y")
+HOOKED.register_hook(lambda gradient: gradient)
+ITSELF: list = [X]
+ITSELF.append(ITSELF)
+NUMBERS = (0, 1, True, 0.0, -0.0, 0.5, 1.0, float("nan"), 1j, None, "same", b"same", cg.float32, np.float64(0.5))
+
+CALLS = {
+    "nothing": ((), {}), "a tensor": ((X,), {}), "a like tensor": ((X + 1,), {}), "a keyword": ((), {"x": X}), "two": ((X, X + 1), {}),
+    "one twice": ((X, X), {}), "longer": ((cg.ones(4),), {}), "of another dtype": ((WIDE,), {}), "a leaf": ((LEAF,), {}),
+    "computed": ((LEAF * 2,), {}), "a matrix": ((cg.ones(3, 1),), {}), "strided": ((BOTH[::2],), {}), "a view": ((BOTH[:3],), {}),
+    "parts of one": ((BOTH[:3], BOTH[3:]), {}), "overlapping": ((BOTH[:3], BOTH[1:4]), {}), "a point": ((cg.tensor(2.0),), {}),
+    **{f"with {n!r}": ((X, n), {}) for n in NUMBERS},
+    "two keywords": ((), {"x": X, "n": 1}), "in another order": ((), {"n": 1, "x": X}), "a tuple": (((X, 1),), {}),
+    "a list": (([X, 1],), {}), "a longer list": (([X, 1, 2],), {}), "a shorter list": (([X],), {}), "an empty list": (([],), {}),
+    "a dict": (({"x": X, "y": [LEAF, 0.5]},), {}), "another key": (({"x": X, "z": [LEAF, 0.5]},), {}),
+    "another float": (({"x": X, "y": [LEAF, 1.5]},), {}), "an integer key": (({1: X},), {}), "a float key": (({1.0: X},), {}),
+    "named": ((POINT(X, 1),), {}), "a size": ((X.shape,), {}), "its numbers": (((3,),), {}), "an array": ((np.ones(3),), {}),
+    "hooks": ((HOOKED,), {}), "itself": ((ITSELF,), {}), "a slice": ((X, slice(1)), {}),
+}
+SELDOM = {"an integer key", "a float key", "named", "a size", "a slice", "with np.float64(0.5)"}     # which are looked up each time
+
+
+def signature(name, has_inputs):
+    """Return the signature of a call, or None, and its tensors."""
+    tensors = []
+    try:
+        return signature_of(*CALLS[name], tensors, [], has_inputs), tensors
+    except Uncommon:
+        return None, tensors
+
+
+def test_calls_differ():
+    signatures = [signature(name, False)[0] for name in CALLS]
+    alike = {(a, b) for (a, x), (b, y) in itertools.combinations(zip(CALLS, signatures, strict=True), 2) if x is not None and x == y}
+    assert alike == {("a tensor", "a like tensor")}
+
+
+@pytest.mark.parametrize("has_inputs", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_comparing_a_call_with_a_signature(name, has_inputs):
+    expected, tensors = signature(name, has_inputs)
+    for other in CALLS:
+        compared = []
+        second = signature(other, has_inputs)[0]
+        if second is None:
+            continue
+        holds = has_signature(*CALLS[name], second, compared, has_inputs)
+        assert holds == (second == expected and name not in SELDOM), other
+        if holds:
+            assert all(a is b or a.ndim == 0 for a, b in zip(compared, tensors, strict=True))
+
+
+def test_modes_belong_to_a_signature():
+    other = signature_of((X,), {}, [], [])
+    assert has_signature((X,), {}, other, [])
+    with cg.no_grad():
+        assert not has_signature((X,), {}, other, [])
+    with cg.inference_mode():
+        assert not has_signature((X,), {}, other, [])
+    cg.set_default_dtype(cg.float64)
+    try:
+        assert not has_signature((X,), {}, other, [])
+    finally:
+        cg.set_default_dtype(cg.float32)
+
+
+def test_a_replay_after_one_of_another_kind():
+    compiled = cg.compile(lambda x, n: x * n)
+    for x, n in [(X, 2), (X, 2), (X, 2), (WIDE, 2), (X, 2), (WIDE, 2), (X, 3), (X, 2), (X, 3), (X, 3)]:
+        assert compiled(x, n).tolist() == (x * n).tolist()
+    assert compiled.cache_info() == (7, 3, 0, 3)
+    compiled.cache_clear()
+    assert compiled(X, 2).tolist() == (X * 2).tolist()
+    assert compiled.cache_info() == (0, 1, 0, 1)

@@ -26,6 +26,7 @@ from cygrad.compiling.number_inputs import FloatInput, as_numbers, replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros
 from cygrad.generator import Generator, go_back, position_of, positions_of
+from cygrad.operators._sparse.pattern import Pattern
 from cygrad.operators.new_tensors import zeros_like
 from cygrad.tensor import Tensor
 
@@ -99,7 +100,8 @@ class Capture:
             if keeps_changes:
                 self.changes = Changes(notes)
             try:
-                outside = () if self.owner._is_step else observation.known.union(observation.arguments)
+                outside = () if self.owner._is_step else observation.known.union(
+                    observation.arguments, (id(tensor) for _, tensor in observation.tensors))
                 if args is not self.args or kwargs is not self.kwargs:
                     self.check_repeats(observation, self.tensors.copy())
                 elif not self.is_early:
@@ -143,7 +145,7 @@ class Capture:
                 outside: Collection[int] = ()) -> Entry:
         """Return the program of the notes; Uncapturable where they are none.
 
-        is_new: an object was made by the call. outside: ids of containers that the result may not have.
+        is_new: an object was made by the call. outside: ids of containers and tensors that were there before.
         """
         inputs = self.tensors.copy()
         if notes.hooks_outside:
@@ -158,6 +160,7 @@ class Capture:
                        for number, tensor in enumerate(inputs if keys else ())]
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         counts = changes_since(versions, inputs)
+        by_identity += self.guards_of_places(notes, observation, inputs, counts)
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
         results: list[Any] = []
         template = take_apart(value, results, outside)
@@ -189,6 +192,9 @@ class Capture:
             read_often = history.read_often(sources, differentiable)
             if all(gradient is None for gradient in back):      # or a tensor that it makes has the history
                 raise Uncapturable("it returns a result that requires a gradient, which goes to none of its inputs: return .detach()")
+        of_patterns = [Guard(GuardSource.ITEM, (tensor,), 0) for tensor in index_tensors(self.key, observation.guards, notes.patterns)
+                       if notes.touches(tensor)]
+        inputs += sources_of(of_patterns)
         forms = plain_gradients(back)
         new = [result for result in results if id(result) not in known]
         if any(type(result) is not Tensor or result.is_inference() != is_inference_mode_enabled() for result in new):
@@ -201,15 +207,29 @@ class Capture:
         replay.read_often = read_often
         if not history.frees_values:
             replay.frees = frozenset()
-        if replay.written and are_unseen_views(inputs):
+        if replay.written and are_unseen_views(inputs[:len(inputs) - len(of_patterns)]):
             raise Uncapturable("it writes into an array of NumPy's that other arrays are views of: give the whole array, and take the "
                                "views inside")
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
-        return Entry(replay, observation.guards + by_identity + of_leaves.guards, len(self.tensors), template, of_leaves.results,
-                     differentiable,
-                     shared_memory(inputs), replay.fails_after_call, generators, plain_of(self.args, self.kwargs), self.others, path,
-                     reads_numbers, follows_places, number_places, forms)
+        return Entry(replay, observation.guards + by_identity + of_leaves.guards + of_patterns, len(self.tensors), template,
+                     of_leaves.results, differentiable, shared_memory(inputs), replay.fails_after_call, generators,
+                     plain_of(self.args, self.kwargs), self.others, path, reads_numbers, follows_places, number_places, forms)
+
+    def guards_of_places(self, notes: Notes, observation: Observation, inputs: list[Any], counts: list[int]) -> list[Any]:
+        """Return guards of the tensors of which the function makes patterns: the same ones, unchanged."""
+        guards: list[Any] = []
+        numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
+        of_patterns = {id(tensor) for tensor in index_tensors(self.key, observation.guards, notes.patterns)}
+        for tensor in notes.places:
+            number = numbers.get(id(tensor), -1)
+            if number >= 0 and not counts[number]:
+                guards.append(Guard(GuardSource.INPUT, number, "an index tensor", tensor))
+                guards.append(Guard(GuardSource.VERSION, number, "the elements of an index tensor", versions_of([tensor])[0]))
+            elif id(tensor) not in of_patterns:
+                raise Uncapturable("it makes a sparse tensor of indices that it has changed, or that are neither an argument nor found by "
+                                   "a name that its code uses: make them outside of the function, and give them as an argument")
+        return guards
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a backward part for gradients of other layouts, or of some only: the others are None.
@@ -342,6 +362,21 @@ def sources_of(guards: Iterable[Any]) -> Iterator[Any]:
     for guard in guards:
         if guard.role == GuardRole.TENSOR:
             yield from tensors_behind(guard.value_now(), levels)
+
+
+def index_tensors(*kinds: Any) -> Iterator[Any]:
+    """Yield the index tensors of patterns: of some, of sparse tensors among the values of guards, or in kinds of arguments."""
+    tensors: dict[int, Any] = {}
+    waiting = [*kinds]
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, (tuple, list)):
+            waiting += kind
+        elif isinstance(kind, Guard) and kind.role == GuardRole.TENSOR:
+            waiting.append(kind.value)
+        elif isinstance(kind, Pattern):
+            tensors.update((id(tensor), tensor) for tensor in kind.tensors())
+    yield from tensors.values()
 
 
 def zeros_in_layout_of(gradient: Any) -> Any:

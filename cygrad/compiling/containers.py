@@ -14,6 +14,7 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.layouts import Hole, Made
 from cygrad._core.capture.signature import is_record
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType
 from cygrad.pytree import DEEPEST, opened
@@ -43,14 +44,14 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def containers_in(tree: Any) -> dict[int, Any]:
-    """Return the containers in a tree, which may contain itself, and partial functions, by id, but for tuples."""
+    """Return the containers in a tree, which may contain itself, sparse tensors and partial functions, by id, but for tuples."""
     met: dict[int, Any] = {}
     values = [tree]
     while values:
         value = values.pop()
         is_partial = isinstance(value, partial)
         items, spec = ([value.args, value.keywords], partial) if is_partial else items_of(value)
-        if spec is not None and id(value) not in met:
+        if (spec is not None or sparse_part(value) is not None) and id(value) not in met:
             met[id(value)] = value
             values += items
     return {number: value for number, value in met.items() if not isinstance(value, tuple)}
@@ -61,9 +62,15 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), le
 
     Numbers that are inputs are appended in place of their tensors, from which the template makes numbers.
 
-    outside: ids of containers that are no new ones.
+    outside: ids of containers and sparse tensors that are no new ones.
     """
     met = {*outside} if levels == DEEPEST else cast("set[int]", outside)        # containers of the value are added
+    part = sparse_part(value)
+    if part is not None and id(value) not in met:
+        met.add(id(value))
+        return Made(lambda items: part.pattern.around(*items), [take_apart(part.inner, tensors)])
+    if part is not None:
+        raise Uncapturable("it returns a sparse tensor from outside, or twice: return a copy, by .clone()")
     if isinstance(value, TensorImpl):
         for number, tensor in enumerate(tensors):
             if tensor is value:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import recorded_results
 from cygrad._core.capture.guards import Guard, GuardSource
-from cygrad._core.capture.signature import has_leaf_hooks, shared_memory
+from cygrad._core.capture.signature import has_leaf_hooks, shared_memory, tensors_behind
+from cygrad._core.levels.level import active_levels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -108,9 +109,9 @@ def leaf_gradients(notes: Notes, inputs: list[Any], sources: list[Any], results:
                 continue
             raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
         guards.append(Guard(GuardSource.GRADIENT, number, "grad", before))
-        if before is not None:
-            inputs.append(before)
-            sources.append(before)
+        behind = [] if before is None else tensors_behind(before, active_levels())
+        inputs += behind
+        sources += behind
         if tensor.grad is not before:
             set_by_function.append((number, None if tensor.grad is None else len(results)))
             if tensor.grad is not None:

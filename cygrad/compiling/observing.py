@@ -203,7 +203,7 @@ class Observation:
             self.is_matching = True
             for each in list(self.objects):
                 self.add_names(names_by(each, True))
-        kinds = {*map(type, self.arguments.values())}
+        kinds = {*map(type, self.arguments.values())} - {Tensor}
         if kinds and any(each is UNKNOWN or type(each) in kinds for each in compared_by_identity(code, frame)):
             self.end(frame, "compares by `is`, and an argument is a container, of which another one may have the same program")
         self.add_names(names_in(code))

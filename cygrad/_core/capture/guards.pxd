@@ -20,6 +20,7 @@ cpdef enum GuardSource:
     SIZE
     GRADIENT        # of a tensor among the inputs: `holder` is its number
     INPUT           # a tensor itself, as code may ask for it by identity
+    VERSION         # of a tensor among the inputs: how often it was changed
     RESULT          # of a call of `holder`, which takes no arguments
     CLASS           # all names of the class `holder`
 

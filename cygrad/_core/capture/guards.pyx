@@ -145,7 +145,7 @@ cdef class Guard:
     def __repr__(self):
         names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
                  CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor",
-                 INPUT: "{name}", RESULT: "{holder.__name__}()", CLASS: "a method of {holder.__name__}"}
+                 INPUT: "{name}", VERSION: "{name}", RESULT: "{holder.__name__}()", CLASS: "a method of {holder.__name__}"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):
@@ -162,6 +162,8 @@ cdef class Guard:
             return (<TensorImpl>tensors[self.holder]).gradient
         if self.source == INPUT:
             return tensors[self.holder]
+        if self.source == VERSION:
+            return visible_version((<TensorImpl>tensors[self.holder]).storage.version)
         if self.source == RESULT:
             return self.holder()
         if self.source == CLASS_KEY:
@@ -218,8 +220,7 @@ cdef class Guard:
             return value is MISSING
         try:
             if isinstance(value, TensorImpl) and not levels:
-                tensors.append(value)
-                return is_of_kind(value, self.value, may_have_hooks)
+                return is_of_kind(value, self.value, tensors, may_have_hooks)
             return isinstance(value, TensorImpl) and kind_of_parts(value, tensors, levels, may_have_hooks) == self.value
         except Uncommon:
             return False

@@ -11,9 +11,10 @@ from cygrad._core.graph.tensor cimport (BATCHED, DUAL, INFERENCE, RETAINS_GRAD, 
 from cygrad._core.levels.batches cimport Batch
 from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.levels.level cimport Level, active_levels
+from cygrad._core.levels.sparse cimport Sparse
 from cygrad._core.levels.tangents cimport Dual, arranged_tangent, tangent_at, visible_dual, whole_tangent
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport DType, Storage, default_dtype, is_foreign, owner_of
+from cygrad._core.memory.storage cimport DType, Storage, default_dtype, is_foreign, owner_of, visible_version
 from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 from collections import OrderedDict, defaultdict
@@ -63,7 +64,7 @@ cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
     """Return all that the kind of a tensor has besides dtype, sizes and strides; Uncommon for one that stands for others, or has hooks."""
     cdef int bits = 0
     if type(tensor) is not tensor_type or tensor.flags & SPECIAL:
-        raise Uncommon("a tensor that is sparse, of a subclass, with a tangent, or inside of vmap")
+        raise Uncommon("a tensor of a subclass, with a tangent, or inside of vmap")
     if needs_grad(tensor):
         bits |= NEEDS_GRAD
         if not may_have_hooks and has_hooks(tensor):
@@ -90,11 +91,34 @@ cdef bint are_sizes(tuple sizes, const intptr_t* numbers, int ndim) except -1:
     return True
 
 
-cdef bint is_of_kind(TensorImpl tensor, tuple kind, bint may_have_hooks) except -1:
-    """Return True if a plain tensor is of a kind, without making its own; no other tensor has a kind that begins with a number."""
-    cdef int marks = marks_of(tensor, may_have_hooks) ^ <int>kind[1]
+cdef bint is_of_kind(TensorImpl tensor, tuple kind, list tensors, bint may_have_hooks) except -1:
+    """Return True if a tensor outside of levels is of a kind, without making its own; the plain one behind it is appended."""
+    cdef Sparse front
+    cdef int marks
+    if has_pattern(tensor):
+        front = <Sparse>tensor.special
+        return is_of_kind(front.inner, kind[2], tensors, may_have_hooks) if begins_with(kind, front) else False
+    tensors.append(tensor)
+    if type(kind[0]) is not int:
+        return False
+    marks = marks_of(tensor, may_have_hooks) ^ <int>kind[1]
     return (kind[0] == tensor.dtype_nr and not (marks & ~HAS_LEAF_HOOKS if may_have_hooks else marks)
             and are_sizes(<tuple>kind[2], tensor.sizes, tensor.ndim) and are_sizes(<tuple>kind[3], tensor.strides, tensor.ndim))
+
+
+# ----- Sparse tensors: a program holds for one pattern, with any values -----
+cdef bint has_pattern(TensorImpl tensor) noexcept:
+    return tensor.flags & SPARSE and type(tensor) is tensor_type
+
+
+cdef tuple versions_of_places(Sparse front):
+    """Return how often the index tensors of a pattern were changed."""
+    return tuple([visible_version((<TensorImpl>index).storage.version) for index in front.pattern.indices])
+
+
+cdef bint begins_with(tuple kind, Sparse front) except -1:
+    """Return True if a kind is one of sparse tensors with the pattern of another one."""
+    return kind[0] is front.pattern and kind[1] == versions_of_places(front)
 
 
 cdef int number_of(Level level, tuple levels) except -1:
@@ -120,7 +144,7 @@ cdef object take_parts(TensorImpl tensor, list parts, tuple levels, bint is_cons
     cdef Level level
     cdef int number
     if type(tensor) is not tensor_type or tensor.flags & SPARSE:
-        raise Uncommon("a tensor that is sparse, or of a subclass")
+        raise Uncommon("a tensor that is sparse, inside of a transform, or of a subclass")
     if tensor.flags & BATCHED:
         batch = <Batch>tensor.special
         number = number_of(batch.level, levels)
@@ -150,6 +174,8 @@ def tensors_behind(TensorImpl tensor not None, tuple levels not None):
     cdef list parts = []
     cdef TensorImpl part, inner = innermost(tensor), tangent = None
     cdef Dual dual = visible_dual(inner)
+    if has_pattern(tensor):
+        return [inner]
     take_parts(tensor, parts, levels)
     if inner.flags & DUAL:
         parts[0] = inner
@@ -166,6 +192,10 @@ cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint ma
     """Return the kind of a tensor, and append the plain ones behind it."""
     cdef Py_ssize_t first = len(tensors)
     cdef TensorImpl part
+    cdef Sparse front
+    if not levels and has_pattern(tensor):
+        front = <Sparse>tensor.special
+        return front.pattern, versions_of_places(front), kind_of_parts(front.inner, tensors, levels, may_have_hooks)
     if not levels:
         tensors.append(tensor)
         return kind_of(tensor, may_have_hooks)
@@ -320,8 +350,7 @@ cdef bint is_value_of(object value, tuple kind, list tensors, bint has_inputs) e
     """Return True if a value has a kind, which must be of a tensor, a plain value, or such values in tuples, lists and dicts."""
     cdef object form = type(value)
     if form is tensor_type or has_inputs and form is float:
-        tensors.append(value if form is tensor_type else scalar_tensor(value, FLOAT64))
-        return type(kind[0]) is int and is_of_kind(<TensorImpl>tensors[len(tensors) - 1], kind, False)
+        return is_of_kind(value if form is tensor_type else scalar_tensor(value, FLOAT64), kind, tensors, False)
     if form is not kind[0]:
         return False
     if is_plain_value(value):

@@ -96,7 +96,7 @@ cdef class Notes:
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
-        self.part_copies, self.thawed = {} if follows_places else None, []
+        self.part_copies, self.thawed, self.patterns, self.places = {} if follows_places else None, [], [], []
 
     def __dealloc__(self):
         cdef Py_ssize_t k
@@ -211,6 +211,10 @@ cdef class Notes:
         cdef Py_ssize_t k
         return any([self.notes[k].name is NUMBER for k in range(first, self.count)])
 
+    def touches(self, TensorImpl tensor not None):
+        """Return True if a step has touched the memory of a tensor."""
+        return self.number_of(owner_of(tensor.storage)) >= 0
+
     def is_part_copy(self, TensorImpl tensor not None):
         return id(owner_of(tensor.storage)) in self.part_copies
 
@@ -253,7 +257,7 @@ cdef class Notes:
     cdef void forget_tensors(self):
         """Let go of tensors and their memory: there is a program, and the steps are all that it needs."""
         self.outside = self.by_address = self.gradients = self.before_gradients = self.flags = self.leaves = None
-        self.hooks = self.handles = self.thawed = None
+        self.hooks = self.handles = self.thawed = self.patterns = self.places = None
 
     # ----- Slots -----
     cdef bint is_fresh(self, Storage storage) noexcept:
@@ -487,6 +491,26 @@ def note_draw(object generator not None, object position):
     cdef Notes notes = current_notes()
     if notes is not None:
         notes.generators.setdefault(generator, position)
+
+
+cdef int note_pattern(object pattern) except -1:
+    """Note that a sparse tensor is made of some values at the places of a pattern."""
+    cdef Notes notes = current_notes()
+    if notes is not None:
+        notes.patterns.append(pattern)
+    return 0
+
+
+def note_places(TensorImpl index not None):
+    """Note that the elements of a tensor are read as the places of values: a program is for that tensor, unchanged."""
+    cdef Notes notes = current_notes()
+    cdef Storage storage = owner_of(index.storage)
+    if notes is None:
+        return
+    if not notes.is_fresh(storage):
+        notes.places.append(index)
+    elif notes.slots[notes.slot_of(storage, False)].origin != CONSTANT:
+        note_look("its elements are the indices of a sparse tensor")
 
 
 cdef int note_flags(TensorImpl tensor) except -1:

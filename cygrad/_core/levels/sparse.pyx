@@ -3,8 +3,10 @@ cimport cython
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
+from cygrad._core.graph.notes cimport note_pattern
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SPARSE, TensorImpl, new_tensor, replace_memory
 from cygrad._core.levels.fronts cimport Front
+from cygrad._core.memory.looks cimport note_look
 from cygrad._core.memory.sizes cimport checked_numel, parse_sizes
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize
@@ -38,6 +40,7 @@ def sparse_tensor(TensorImpl values not None, pattern):
     result = new_tensor(storage, 0, values.dtype_nr, ndim, shape, strides)
     result.flags = (result.flags & ~<unsigned>CONTIGUOUS) | SPARSE
     result.special = front
+    note_pattern(pattern)
     return result
 
 
@@ -50,6 +53,7 @@ def replace_sparse(TensorImpl tensor not None, TensorImpl source not None):
     """Have a sparse tensor take on the values, the pattern and the shape of another: the end of a change in place."""
     if not tensor.flags & source.flags & SPARSE:
         raise TypeError("only a sparse tensor takes on the values of another")
+    note_look("a sparse tensor is changed in place")
     tensor.special = source.special
     replace_memory(tensor, source, source.storage)
     return tensor

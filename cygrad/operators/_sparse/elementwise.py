@@ -12,9 +12,8 @@ from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.formats import sparse_coo
-from cygrad._core.operands.arrays import from_array
 from cygrad.operators._sparse.conversion import coalesced
-from cygrad.operators._sparse.pattern import in_order, pattern_of_coordinates
+from cygrad.operators._sparse.pattern import in_order, index_of, pattern_of_coordinates, unnoted
 from cygrad.operators._sparse.rules import changed_in_place, rule
 
 if TYPE_CHECKING:
@@ -40,8 +39,9 @@ def elementwise(name: str, *operands: Any, **keywords: Any) -> Any:
     if name.endswith("_") and name not in rows:
         return changed_in_place(name, *operands, **keywords)
     sparse = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is not None]
-    dense = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is None and x.ndim]
-    if dense or not _keeps_zeros(name, operands, keywords):
+    dense = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is None]
+    keeps_zeros = _keeps_zeros if dense else unnoted(_keeps_zeros)      # without dense operands no values decide
+    if any(x.ndim for x in dense) or not keeps_zeros(name, operands, keywords):
         raise _refused(name)
     if len(sparse) == 1:
         (only,) = sparse
@@ -121,7 +121,7 @@ def mul(input: Any, other: Any) -> Any:
     a, b = map(sparse_part, _coalesced_pair(first, second))
     _, at_a, at_b = np.intersect1d(a.pattern.keys, b.pattern.keys, True, return_indices=True)
     common = a.pattern.selected(at_a)
-    return common.around(in_order(a.inner, from_array(at_a)) * in_order(b.inner, from_array(at_b))).to_sparse(layout=input.layout)
+    return common.around(in_order(a.inner, index_of(at_a)) * in_order(b.inner, index_of(at_b))).to_sparse(layout=input.layout)
 
 
 @rule
@@ -149,7 +149,7 @@ def _elements_at(pattern: Any, dense: Tensor) -> Tensor:
     keys = np.zeros(pattern.entries, np.int64)
     for size, line in zip(sizes, pattern.coordinates, strict=True):
         keys = keys * size + (line if size > 1 else 0)
-    return dense.reshape(math.prod(sizes), *dense.shape[pattern.sparse_dim:]).index_select(0, from_array(keys))
+    return dense.reshape(math.prod(sizes), *dense.shape[pattern.sparse_dim:]).index_select(0, index_of(keys))
 
 
 @rule

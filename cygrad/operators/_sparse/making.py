@@ -8,6 +8,7 @@ import numpy as np
 
 from cygrad._core.compute.sparse_rows import first_dim_outside
 from cygrad._core.engine.derivatives import without_history
+from cygrad._core.graph.notes import note_places
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
 from cygrad._core.levels.sparse import sparse_part
@@ -18,7 +19,7 @@ from cygrad._core.operands.arrays import to_array
 from cygrad.data.creation import as_tensor, finished, int64, tensor
 from cygrad.data.creation import empty as empty_tensor
 from cygrad.device import resolve_device
-from cygrad.operators._sparse.pattern import COMPRESSED, Pattern
+from cygrad.operators._sparse.pattern import COMPRESSED, Pattern, unnoted
 
 if TYPE_CHECKING:
     from cygrad.device import device as Device
@@ -44,6 +45,7 @@ def _index(index: Any, name: str) -> Any:
     if index.dtype.name not in ("int64", "int32"):
         raise RuntimeError(f"{name} must be an int64 or int32 tensor, but got {index.dtype}")
     refuse_special(index, f"a sparse tensor by {name} that differ among examples, or have a tangent,")
+    note_places(index)
     return index
 
 
@@ -77,15 +79,21 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     if coordinates.shape[1] != count or not entries.ndim:
         raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {coordinates.shape[1]}, nnz from values: "
                            f"{count}")
+    return finished(_coo_pattern(coordinates, entries, size, is_coalesced).around(entries), requires_grad)
+
+
+@unnoted
+def _coo_pattern(coordinates: Tensor, values: Tensor, size: Any, is_coalesced: bool | None) -> Pattern:
+    """Return the pattern of coordinates, which are checked."""
     if coordinates.dtype.name != "int64":
         coordinates = coordinates.to(int64)
-    shape = _inferred(coordinates, entries) if size is None else integers(size)
-    _check_coordinates(coordinates, entries, shape)
+    shape = _inferred(coordinates, values) if size is None else integers(size)
+    _check_coordinates(coordinates, values, shape)
     pattern = Pattern(sparse_coo, Size(shape), (coordinates.detach(),), False)
     pattern.is_coalesced = coordinates.shape[1] < 2 if is_coalesced is None else bool(is_coalesced)
     if is_coalesced and not (np.diff(pattern.keys) > 0).all():
         raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
-    return finished(pattern.around(entries), requires_grad)
+    return pattern
 
 
 def _inferred(coordinates: Tensor, values: Tensor) -> tuple[int, ...]:
@@ -146,6 +154,13 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     names = COMPRESSED[layout]
     compressed, plain = _index(compressed_indices, names.compressed), _index(plain_indices, names.plain)
     entries = _values(values, dtype, device)
+    return finished(_compressed_pattern(layout, compressed, plain, entries, size).around(entries), requires_grad)
+
+
+@unnoted
+def _compressed_pattern(layout: Layout, compressed: Tensor, plain: Tensor, values: Tensor, size: Any) -> Pattern:
+    """Return the pattern of index tensors of a compressed layout, which are checked."""
+    names = COMPRESSED[layout]
     if compressed.dtype != plain.dtype:
         raise RuntimeError(f"{names.compressed} and {names.plain} must have the same dtype, but got {compressed.dtype} and {plain.dtype}, "
                            "respectively")
@@ -157,9 +172,8 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
         lines = max(compressed.shape[0] - 1, 0)
         size = (lines, across) if names.dim == 0 else (across, lines)
     shape = integers(size)
-    _check_compressed(layout, compressed, plain, entries, shape)
-    pattern = Pattern(layout, Size(shape), (compressed.detach(), plain.detach()), True)
-    return finished(pattern.around(entries), requires_grad)
+    _check_compressed(layout, compressed, plain, values, shape)
+    return Pattern(layout, Size(shape), (compressed.detach(), plain.detach()), True)
 
 
 def _check_compressed(layout: Layout, compressed: Tensor, plain: Tensor, values: Tensor, shape: tuple[int, ...]) -> None:

@@ -1,19 +1,22 @@
 """The pattern of a sparse tensor: its layout, its shape, and the places of its values. It is data, and holds no value.
 
 All that is computed from the places alone (their order, their sums by rows, the transposed pattern) is computed once, when it is first
-needed, and serves each operator, gradient and solve with any values at these places.
+needed, and serves each operator, gradient and solve with any values at these places. No captured program has steps that compute it: a
+program holds for one pattern, whose tensors it reads as they are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cygrad._core.compute.sparse_rows import rows_of
+from cygrad._core.graph.notes import Notes, fixed, is_noting
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.sparse import sparse_part, sparse_tensor
 from cygrad._core.memory.formats import Layout, sparse_coo, sparse_csc, sparse_csr
 from cygrad._core.memory.storage import dtype_by_name
@@ -47,6 +50,18 @@ COMPRESSED = {
     sparse_csr: Compression(0, "crow_indices", "col_indices", "row"),
     sparse_csc: Compression(1, "ccol_indices", "row_indices", "column"),
 }
+
+
+def unnoted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a function compute from places alone: its steps are in no program that is being captured."""
+    @wraps(function)
+    def compute(*arguments: Any) -> Any:
+        if not is_noting():
+            return function(*arguments)
+        with Notes():
+            return function(*arguments)
+
+    return compute
 
 
 class Pattern:
@@ -87,6 +102,7 @@ class Pattern:
 
     # ----- Places -----
     @cached_property
+    @unnoted
     def coordinates(self) -> np.ndarray:
         """The coordinates of all entries, (dims, entries), int64."""
         if self.layout is sparse_coo:
@@ -96,11 +112,13 @@ class Pattern:
         return np.stack([lines, plain] if self.layout is sparse_csr else [plain, lines])
 
     @cached_property
+    @unnoted
     def along(self) -> tuple[Tensor, ...]:
         """The coordinates along each dim, as index tensors."""
         return tuple(from_array(np.ascontiguousarray(line)) for line in self.coordinates)
 
     @cached_property
+    @unnoted
     def keys(self) -> np.ndarray:
         """The number of each entry's place, in row-major order of the dims with indices."""
         if not self.sparse_dim:
@@ -108,11 +126,13 @@ class Pattern:
         return np.ravel_multi_index(tuple(self.coordinates), self.sparse_shape) if self.entries else np.zeros(0, np.int64)
 
     @cached_property
+    @unnoted
     def places(self) -> Tensor:
         """The keys as an index tensor."""
         return from_array(self.keys)
 
     @cached_property
+    @unnoted
     def coalescence(self) -> tuple[Pattern, Tensor | None]:
         """The coo pattern of distinct places in their order, and the entry there of each entry here; None if that is the same one."""
         if self.layout is sparse_coo and self.is_coalesced:
@@ -124,6 +144,7 @@ class Pattern:
         return pattern_of_keys(distinct, self.shape, self.sparse_dim), from_array(inverse.reshape(-1))
 
     @cached_property
+    @unnoted
     def rows(self) -> Rows:
         """The entries of a matrix by rows."""
         wide = max(self.entries, *self.sparse_shape) >= INT32_LIMIT
@@ -134,6 +155,7 @@ class Pattern:
         return Rows(*rows_of(coordinates, self.shape[0], wide))
 
     @cached_property
+    @unnoted
     def transposed(self) -> Pattern:
         """The pattern of the transposed matrix; values keep their order."""
         shape = (*self.shape[1::-1], *self.shape[2:])
@@ -155,6 +177,7 @@ class Pattern:
     def _in_layouts(self) -> dict[Layout, tuple[Pattern, Tensor | None]]:
         return {}
 
+    @unnoted
     def _in_other_layout(self, layout: Layout) -> tuple[Pattern, Tensor | None]:
         along = self.coordinates if layout is not sparse_csc else self.coordinates[::-1]
         keys = np.ravel_multi_index(tuple(along), [self.shape[d] for d in ((1, 0) if layout is sparse_csc else range(self.sparse_dim))])
@@ -170,6 +193,21 @@ class Pattern:
     def selected(self, entries: np.ndarray) -> Pattern:
         """Return the coo pattern of some entries, in an order that leaves coalesced ones so."""
         return pattern_of_coordinates(self.coordinates[:, entries], self.shape, self.is_coalesced)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Yield the tensors that this pattern, and the ones computed from it, have by now."""
+        waiting, met = [self], set()
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, TensorImpl):
+                yield value
+            elif isinstance(value, (tuple, list)):
+                waiting += value
+            elif isinstance(value, dict):
+                waiting += value.values()
+            elif isinstance(value, Pattern) and value not in met:
+                met.add(value)
+                waiting += vars(value).values()
 
     # ----- Values of other tensors -----
     def same_places(self, other: Pattern) -> bool:
@@ -194,10 +232,15 @@ class Pattern:
             return values.new_zeros((self.entries, *self.dense_shape))
         inside = np.minimum(np.searchsorted(pattern.keys, self.keys), pattern.entries - 1)
         missing = pattern.keys[inside] != self.keys
-        result = values.index_select(0, from_array(inside))
+        result = values.index_select(0, index_of(inside))
         if not missing.any():
             return result
-        return result.masked_fill(from_array(missing.reshape(-1, *(1 for _ in self.dense_shape))), 0)
+        return result.masked_fill(index_of(missing.reshape(-1, *(1 for _ in self.dense_shape))), 0)
+
+
+def index_of(array: np.ndarray) -> Tensor:
+    """Return the index tensor of an array that was computed from places alone: a constant of programs."""
+    return fixed(from_array(array))
 
 
 def starts_of(lines: np.ndarray, count: int) -> np.ndarray:
@@ -205,6 +248,7 @@ def starts_of(lines: np.ndarray, count: int) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.bincount(lines, minlength=count))])
 
 
+@unnoted
 def pattern_of_coordinates(coordinates: np.ndarray, shape: Sequence[int], is_coalesced: bool = True) -> Pattern:
     """Return the coo pattern of coordinates (dims, entries)."""
     return Pattern(sparse_coo, tuple(shape), (from_array(np.ascontiguousarray(coordinates, np.int64)),), is_coalesced)

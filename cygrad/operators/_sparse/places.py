@@ -10,10 +10,10 @@ import numpy as np
 from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.formats import sparse_coo
 from cygrad._core.memory.sizes import integers, normalized_dim
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import to_array
 from cygrad.operators import joining
 from cygrad.operators._sparse.conversion import coalesced
-from cygrad.operators._sparse.pattern import in_order, pattern_of_coordinates
+from cygrad.operators._sparse.pattern import in_order, index_of, pattern_of_coordinates
 from cygrad.operators._sparse.rules import RULES, rule
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         return pattern_of_coordinates(pattern.coordinates, shape, pattern.is_coalesced).around(values)
     at = np.flatnonzero(pattern.coordinates[d] == index % size)
     if pattern.sparse_dim == 1:     # no dim with indices is left: the sum of the values there
-        return in_order(part.inner, from_array(at)).sum(0, dtype=part.inner.dtype)
+        return in_order(part.inner, index_of(at)).sum(0, dtype=part.inner.dtype)
     coordinates = np.delete(pattern.coordinates[:, at], d, 0)
-    return pattern_of_coordinates(coordinates, shape, pattern.is_coalesced).around(in_order(part.inner, from_array(at)))
+    return pattern_of_coordinates(coordinates, shape, pattern.is_coalesced).around(in_order(part.inner, index_of(at)))
 
 
 @rule
@@ -107,7 +107,7 @@ def _part(input: Tensor, d: int, numbers: Sequence[int] | np.ndarray) -> Tensor:
     pattern = part.pattern
     shape = [*pattern.shape[:d], len(numbers), *pattern.shape[d + 1:]]
     if d >= pattern.sparse_dim:
-        values = part.inner.index_select(d - pattern.sparse_dim + 1, from_array(np.asarray(numbers, np.int64)))
+        values = part.inner.index_select(d - pattern.sparse_dim + 1, index_of(np.asarray(numbers, np.int64)))
         return pattern_of_coordinates(pattern.coordinates, shape, pattern.is_coalesced).around(values)
     along = pattern.coordinates[d]
     order = np.argsort(along, kind="stable")
@@ -116,7 +116,7 @@ def _part(input: Tensor, d: int, numbers: Sequence[int] | np.ndarray) -> Tensor:
     at = order[np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)] if counts.sum() else order[:0]
     coordinates = pattern.coordinates[:, at]
     coordinates[d] = np.repeat(np.arange(len(numbers)), counts)
-    result = pattern_of_coordinates(coordinates, shape, False).around(in_order(part.inner, from_array(at)))
+    result = pattern_of_coordinates(coordinates, shape, False).around(in_order(part.inner, index_of(at)))
     return (coalesced(result) if pattern.is_coalesced else result).to_sparse(layout=input.layout)
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.levels.sparse import sparse_part
-from cygrad._core.operands.arrays import from_array
 from cygrad.operators import products
 from cygrad.operators._language.arguments import read_factor
 from cygrad.operators._sparse.conversion import coalesced
-from cygrad.operators._sparse.pattern import in_order, pattern_of_keys, starts_of, summed
+from cygrad.operators._sparse.pattern import in_order, index_of, pattern_of_keys, starts_of, summed
 from cygrad.operators._sparse.rules import rule
 from cygrad.operators._sparse.scipy_matrices import from_scipy
 from cygrad.operators.sparse_products import _sparse_times
@@ -58,8 +57,8 @@ def _product_of_sparse(input: Tensor, other: Tensor) -> Tensor:
     keys = rows[of_a] * b.pattern.shape[1] + b.pattern.coordinates[1][of_b]
     distinct, inverse = np.unique(keys, return_inverse=True)
     pattern = pattern_of_keys(distinct, (a.pattern.shape[0], b.pattern.shape[1]), 2)
-    products = in_order(a.inner, from_array(of_a)) * in_order(b.inner, from_array(of_b))
-    return pattern.around(summed(products, pattern, from_array(inverse.reshape(-1)))).to_sparse(layout=input.layout)
+    products = in_order(a.inner, index_of(of_a)) * in_order(b.inner, index_of(of_b))
+    return pattern.around(summed(products, pattern, index_of(inverse.reshape(-1)))).to_sparse(layout=input.layout)
 
 
 @rule

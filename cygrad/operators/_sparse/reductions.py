@@ -9,10 +9,9 @@ import numpy as np
 from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.formats import sparse_coo
 from cygrad._core.memory.sizes import normalized_dim, normalized_dims
-from cygrad._core.operands.arrays import from_array
 from cygrad.data.creation import int64
 from cygrad.operators._sparse.conversion import coalesced
-from cygrad.operators._sparse.pattern import pattern_of_coordinates, summed
+from cygrad.operators._sparse.pattern import index_of, pattern_of_coordinates, summed
 from cygrad.operators._sparse.rules import rule
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def _normalized(name: str, input: Tensor, dim: int, dtype: DTypeLike | None, fin
     others = np.delete(pattern.coordinates, d, 0)
     shape = (*pattern.shape[:d], *pattern.shape[d + 1:])
     lines, inverse = pattern_of_coordinates(others, shape, False).coalescence
-    line = from_array(np.arange(pattern.entries)) if inverse is None else inverse
+    line = index_of(np.arange(pattern.entries)) if inverse is None else inverse
     at = line.reshape(-1, *(1 for _ in pattern.dense_shape)).expand(values.shape)
     highest = values.detach().new_full((lines.entries, *pattern.dense_shape), -np.inf).scatter_reduce(0, at, values.detach(), "amax")
     shifted = values - highest.index_select(0, line)

@@ -13,7 +13,7 @@ import numpy as np
 from cygrad import random
 from cygrad._core.compute.inplace import overwrite
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.batches import special_tensors
+from cygrad._core.levels.batches import is_special_tensor
 from cygrad.data import sampling
 from cygrad.data.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, numbers_of, parts_of
 from cygrad.generator import source_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rng | None) -> Tensor:
     source = source_of(generator, rng)
-    if special_tensors() or levels_that_differ():
+    if is_special_tensor(target) or levels_that_differ():
         return target.copy_(drawn(tuple(target.shape), sample, source, None, target.dtype, None, False))
     return overwrite(target, lambda array: fill(array, sample, source(), target.dtype), again=True)
 
@@ -138,7 +138,7 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
     >>> cygrad.empty(2, dtype=cygrad.bool).bernoulli_(cygrad.tensor([0.0, 1.0]))
     tensor([False,  True])
     """
-    if isinstance(p, TensorImpl) and (p.ndim or special_tensors()):
+    if isinstance(p, TensorImpl) and (p.ndim or is_special_tensor(p)):
         return self.copy_(random.bernoulli(p.expand(self.shape), generator=generator, rng=rng))
     chance, = numbers_of(bernoulli_, p=p)
     if not 0 <= chance <= 1:

@@ -174,6 +174,14 @@ def test_bad_input_leaves_the_stream(call, error, message):
     assert cg.equal(cg.get_rng_state(), before)
 
 
+def test_other_special_tensors_change_no_call():
+    """While there are sparse tensors, others take the same way."""
+    _sparse, before = cg.eye(2).to_sparse(), cg.get_rng_state()
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        cg.ones(1).expand(3).uniform_()
+    assert cg.equal(cg.get_rng_state(), before)
+
+
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.cases("shape", [(), (0,), (2, 0)])
 def test_small_shapes(name, shape):

@@ -149,6 +149,11 @@ def refuse_special(TensorImpl tensor not None, str call, error=RuntimeError):
 upward.refuse_special = refuse_special
 
 
+def is_special_tensor(TensorImpl tensor not None):
+    """Return True if operators on a tensor go another way in this thread now."""
+    return is_special(tensor)
+
+
 def special_tensors():
     """Return True if there may be special tensors."""
     return tensors_may_be_special()

@@ -172,8 +172,9 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not may_replay():
             return self._function(*args, **kwargs)
-        if self._latest is not None:
-            kind, programs, has_inputs = self._latest
+        latest = self._latest       # which another thread may change
+        if latest is not None:
+            kind, programs, has_inputs = latest
             arguments: list[Any] = []
             if has_signature(args, kwargs, kind, arguments, has_inputs):
                 is_replay, result = self._replayed(programs, arguments, args, kwargs, has_inputs)

@@ -134,6 +134,8 @@ class Observation:
 
     def observe(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function, and refuse a replay where it raises: code of attributes of the user may, and the user's call goes on."""
+        if self.is_full():      # there will be no program
+            return None
         try:
             return function(*args)
         except Uncapturable:
@@ -276,6 +278,13 @@ class Observation:
         if self.is_repeated:
             raise Uncapturable(self.impure)
 
+    def is_full(self) -> bool:
+        """Return True, and refuse a replay, if there are too many guards; an error here would be one of the function."""
+        if len(self.seen) >= MOST_GUARDS:
+            self.refuse(f"its code can name more than {MOST_GUARDS} values outside of it: give them as arguments")
+            return True
+        return False
+
     def begin_repeated(self, hooks: Iterable[Any]) -> None:
         """Say that from now on code runs besides the call of the user, some hooks among it: it must change nothing."""
         self.is_repeated = True
@@ -297,8 +306,7 @@ class Observation:
                 self.guards.append(Guard(GuardSource.NAMES, holder, self.absent[id(holder)]))
             self.absent[id(holder)].add(name)
             return
-        if len(self.seen) >= MOST_GUARDS:       # an error here would be one of the function
-            self.refuse(f"its code can name more than {MOST_GUARDS} values outside of it: give them as arguments")
+        if self.is_full():
             return
         self.seen.add(place)
         guard = self.add(source, holder, name)

@@ -370,11 +370,12 @@ def with_new_attribute(x):
 
 
 COUNT, CONTEXT, LOCAL, LARGE = itertools.count(1), contextvars.ContextVar("rate", default=2.0), threading.local(), np.ones(20_000)
-QUEUE = queue.Queue()
+QUEUE, MANY = queue.Queue(), list(range(20_001))
 HOOKED, LOCAL.rate = X.clone().requires_grad_(), 2.0
 
 ENDS = {
     "item": (lambda x: x * x.sum().item(), "outside of operators"),
+    "many values": (lambda x: x * MANY[0], "can name more than 20000 values"),
     "float": (lambda x: x * float(x[0]), "outside of operators"),
     "int": (lambda x: x * int(x[0]), "outside of operators"),
     "tolist": (lambda x: x + x.tolist()[0], "outside of operators"),

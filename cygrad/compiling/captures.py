@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import tracemalloc
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -44,7 +45,8 @@ class ChangesOutside(Unsettled):
     """A function has changed a value that its code names: perhaps the first time only, as one that fills a table does."""
 
 
-class Entry(NamedTuple):
+@dataclass(slots=True, eq=False)        # read at each call: fields of named tuples are slower
+class Entry:
     """A program, when it holds, and how to put its results together."""
 
     replay: Replay

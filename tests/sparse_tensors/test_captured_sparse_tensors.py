@@ -55,6 +55,7 @@ def test_derivatives_within_a_function(form):
         "gradients of a vector": lambda x: func.grad(lambda v: ((x @ v) ** 2).sum())(V),
         "examples": lambda x: func.vmap(lambda v: x @ v)(cg.eye(6, dtype=cg.float64)),
         "a tangent": lambda x: func.jvp(lambda v: (x @ v).sin(), (V,), (V * 2,))[1],
+        "values of lines": lambda x: cg.sparse.softmax(x, 1),
         "a hessian": lambda x: func.hessian(lambda v: ((x @ v).sin() ** 2).sum())(V),
     }
     for name, function in functions.items():

@@ -77,7 +77,7 @@ cdef class Notes:
     cdef dict before_gradients              # number of a tensor: its .grad before the repeated steps, if that had changed already
     cdef readonly list hooks                # that were registered
     cdef readonly list arrays               # of NumPy's that were read as constants
-    cdef readonly list patterns             # of sparse tensors
+    cdef readonly list patterns             # of sparse tensors, that were made
     cdef readonly list places               # tensors from outside whose elements are places of a pattern
     cdef readonly dict generators           # that random numbers were drawn from: their positions before
     cdef public bint hooks_outside          # one of them on a node from before, or on a leaf, for after its gradient is added to
@@ -110,7 +110,6 @@ cdef int note_constant(TensorImpl tensor, object frame) except -1
 cdef int note_gradient(TensorImpl tensor) except -1
 cdef dict part_copies_of_notes()
 cpdef int note_array(object array) except -1
-cdef int note_pattern(object pattern) except -1
 cpdef TensorImpl note_array_below(TensorImpl tensor, object array)
 cdef int note_flags(TensorImpl tensor) except -1
 cdef int refuse_repeated_history(TensorImpl tensor) except -1

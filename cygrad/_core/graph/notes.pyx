@@ -493,12 +493,11 @@ def note_draw(object generator not None, object position):
         notes.generators.setdefault(generator, position)
 
 
-cdef int note_pattern(object pattern) except -1:
-    """Note that a sparse tensor is made of some values at the places of a pattern."""
+def note_pattern(object pattern not None):
+    """Note that a pattern of places was made, of which operators read index tensors."""
     cdef Notes notes = current_notes()
     if notes is not None:
         notes.patterns.append(pattern)
-    return 0
 
 
 def note_places(TensorImpl index not None):

@@ -3,7 +3,6 @@ cimport cython
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.graph.notes cimport note_pattern
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SPARSE, TensorImpl, new_tensor, replace_memory
 from cygrad._core.levels.fronts cimport Front
 from cygrad._core.memory.looks cimport note_look
@@ -40,7 +39,6 @@ def sparse_tensor(TensorImpl values not None, pattern):
     result = new_tensor(storage, 0, values.dtype_nr, ndim, shape, strides)
     result.flags = (result.flags & ~<unsigned>CONTIGUOUS) | SPARSE
     result.special = front
-    note_pattern(pattern)
     return result
 
 

@@ -39,7 +39,7 @@ def elementwise(name: str, *operands: Any, **keywords: Any) -> Any:
     if name.endswith("_") and name not in rows:
         return changed_in_place(name, *operands, **keywords)
     sparse = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is not None]
-    dense = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is None]
+    dense = [x for x in (*operands, *keywords.values()) if isinstance(x, TensorImpl) and sparse_part(x) is None]
     keeps_zeros = _keeps_zeros if dense else unnoted(_keeps_zeros)      # without dense operands no values decide
     if any(x.ndim for x in dense) or not keeps_zeros(name, operands, keywords):
         raise _refused(name)

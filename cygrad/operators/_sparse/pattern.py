@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.compute.sparse_rows import rows_of
-from cygrad._core.graph.notes import Notes, fixed, is_noting
+from cygrad._core.graph.notes import Notes, fixed, is_noting, note_pattern
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.sparse import sparse_part, sparse_tensor
 from cygrad._core.memory.formats import Layout, sparse_coo, sparse_csc, sparse_csr
@@ -53,13 +53,16 @@ COMPRESSED = {
 
 
 def unnoted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a function compute from places alone: its steps are in no program that is being captured."""
+    """Have a function compute from places alone: its steps are in no program that is being captured, which may read its pattern."""
     @wraps(function)
     def compute(*arguments: Any) -> Any:
         if not is_noting():
             return function(*arguments)
         with Notes():
-            return function(*arguments)
+            result = function(*arguments)
+        if isinstance(result, Pattern):
+            note_pattern(result)
+        return result
 
     return compute
 

@@ -68,7 +68,7 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), le
     part = sparse_part(value)
     if part is not None and id(value) not in met:
         met.add(id(value))
-        return Made(lambda items: part.pattern.around(*items), [take_apart(part.inner, tensors)])
+        return Made(partial(sparse_again, part.pattern), [take_apart(part.inner, tensors)])
     if part is not None:
         raise Uncapturable("it returns a sparse tensor from outside, or twice: return a copy, by .clone()")
     if isinstance(value, TensorImpl):
@@ -93,6 +93,11 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), le
     parts = [take_apart(item, tensors, met, levels - 1) for item in items]
     is_native = isinstance(value, (tuple, list)) or type(value) is dict     # in C
     return spec.unflatten(parts) if is_native else Made(spec.unflatten, parts)
+
+
+def sparse_again(pattern: Any, items: list[Any]) -> Any:
+    """Return the sparse tensor of values; the pattern where a loop, which takes no sparse tensors, asks for numbers of results."""
+    return pattern.around(items[0]) if isinstance(items[0], TensorImpl) else pattern
 
 
 def is_plain_key(key: Any) -> bool:

@@ -188,6 +188,32 @@ def test_loops(form):
             assert bits(result, *cg.autograd.grad(result.sum(), (v, matrix))) == bits(expected, *gradients)
 
 
+def test_a_loop_that_carries_a_sparse_tensor_runs_one_by_one():
+    def in_python(matrix):
+        v, sums = V, []
+        for _ in range(80):
+            matrix, v = matrix * 0.99, (matrix @ v).sin()
+            sums.append(v.sum())
+        return matrix, v, cg.stack(sums)
+
+    def step(carry, _):
+        matrix, v = carry
+        v = (matrix @ v).sin()
+        return (matrix * 0.99, v), v.sum()
+
+    def scanned(matrix):
+        (matrix, v), sums = func.scan(step, (matrix, V), length=80)
+        return matrix, v, sums
+
+    matrix = with_values(FORMS["sparse_csr"](SQUARE), 0)
+    expected = in_python(matrix)
+    gradients = cg.autograd.grad(expected[2].sum(), matrix)
+    for function in scanned, cg.compile(scanned, fullgraph=True):
+        for _ in range(3):
+            results = function(matrix)
+            assert bits(*results, *cg.autograd.grad(results[2].sum(), matrix)) == bits(*expected, *gradients)
+
+
 def test_a_solver_runs_until_it_converges():
     """The method of conjugate gradients of Hestenes and Stiefel (1952)."""
     matrix = FORMS["sparse_csr"](SQUARE @ SQUARE.T)

@@ -93,11 +93,9 @@ cdef bint are_sizes(tuple sizes, const intptr_t* numbers, int ndim) except -1:
 
 cdef bint is_of_kind(TensorImpl tensor, tuple kind, list tensors, bint may_have_hooks) except -1:
     """Return True if a tensor outside of levels is of a kind, without making its own; the plain one behind it is appended."""
-    cdef Sparse front
     cdef int marks
     if has_pattern(tensor):
-        front = <Sparse>tensor.special
-        return is_of_kind(front.inner, kind[2], tensors, may_have_hooks) if begins_with(kind, front) else False
+        return kind[0] == pattern_kind(tensor) and is_of_kind((<Sparse>tensor.special).inner, kind[1], tensors, may_have_hooks)
     tensors.append(tensor)
     if type(kind[0]) is not int:
         return False
@@ -111,14 +109,10 @@ cdef bint has_pattern(TensorImpl tensor) noexcept:
     return tensor.flags & SPARSE and type(tensor) is tensor_type
 
 
-cdef tuple versions_of_places(Sparse front):
-    """Return how often the index tensors of a pattern were changed."""
-    return tuple([visible_version((<TensorImpl>index).storage.version) for index in front.pattern.indices])
-
-
-cdef bint begins_with(tuple kind, Sparse front) except -1:
-    """Return True if a kind is one of sparse tensors with the pattern of another one."""
-    return kind[0] is front.pattern and kind[1] == versions_of_places(front)
+cdef tuple pattern_kind(TensorImpl tensor):
+    """Return the pattern of a sparse tensor, and how often its index tensors were changed: the first half of its kind."""
+    pattern = (<Sparse>tensor.special).pattern
+    return pattern, *[visible_version((<TensorImpl>index).storage.version) for index in pattern.indices]
 
 
 cdef int number_of(Level level, tuple levels) except -1:
@@ -192,10 +186,8 @@ cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint ma
     """Return the kind of a tensor, and append the plain ones behind it."""
     cdef Py_ssize_t first = len(tensors)
     cdef TensorImpl part
-    cdef Sparse front
     if not levels and has_pattern(tensor):
-        front = <Sparse>tensor.special
-        return front.pattern, versions_of_places(front), kind_of_parts(front.inner, tensors, levels, may_have_hooks)
+        return pattern_kind(tensor), kind_of_parts((<Sparse>tensor.special).inner, tensors, levels, may_have_hooks)
     if not levels:
         tensors.append(tensor)
         return kind_of(tensor, may_have_hooks)

@@ -335,7 +335,7 @@ def signature_of(tuple args not None, dict kwargs not None, list tensors not Non
         raise Uncommon("containers that are nested too deep, or contain themselves") from None
     if levels:
         kinds = *kinds, *[(level.size, level.randomness, level.recorded) for level in levels]
-    return kinds, shared_memory(tensors) if len(tensors) > 1 else (), grad_mode()[0], is_inference_mode(), default_dtype()
+    return kinds, shared_memory(tensors), grad_mode()[0], is_inference_mode(), default_dtype()
 
 
 cdef bint is_value_of(object value, tuple kind, list tensors, bint has_inputs) except -1:
@@ -385,4 +385,4 @@ def has_signature(tuple args not None, dict kwargs not None, tuple signature not
             return False
     except Uncommon:
         return False
-    return memory == (shared_memory(tensors) if len(tensors) > 1 else ())
+    return memory == shared_memory(tensors)

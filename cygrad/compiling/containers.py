@@ -66,11 +66,11 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), le
     """
     met = {*outside} if levels == DEEPEST else cast("set[int]", outside)        # containers of the value are added
     part = sparse_part(value)
-    if part is not None and id(value) not in met:
+    if part is not None:
+        if id(value) in met:
+            raise Uncapturable("it returns a sparse tensor from outside, or twice: return a copy, by .clone()")
         met.add(id(value))
         return Made(partial(sparse_again, part.pattern), [take_apart(part.inner, tensors)])
-    if part is not None:
-        raise Uncapturable("it returns a sparse tensor from outside, or twice: return a copy, by .clone()")
     if isinstance(value, TensorImpl):
         for number, tensor in enumerate(tensors):
             if tensor is value:

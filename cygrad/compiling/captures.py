@@ -221,6 +221,8 @@ class Capture:
     def guards_of_places(self, notes: Notes, observation: Observation, inputs: list[Any], counts: list[int]) -> list[Any]:
         """Return guards of the tensors of which the function makes patterns: the same ones, unchanged."""
         guards: list[Any] = []
+        if not notes.places:
+            return guards
         numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
         of_patterns = {id(tensor) for tensor in index_tensors(self.key, observation.guards, notes.patterns)}
         for tensor in notes.places:

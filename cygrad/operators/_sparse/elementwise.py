@@ -33,6 +33,9 @@ def _keeps_zeros(name: str, operands: tuple[Any, ...], keywords: dict[str, Any])
     return result == 0 or result != result
 
 
+_keeps_zeros_by_numbers = unnoted(_keeps_zeros)     # without dense operands, whose values would decide
+
+
 @rule
 def elementwise(name: str, *operands: Any, **keywords: Any) -> Any:
     """Return the result of a row, of its name, with a sparse operand; `name_` computes in place."""
@@ -40,7 +43,7 @@ def elementwise(name: str, *operands: Any, **keywords: Any) -> Any:
         return changed_in_place(name, *operands, **keywords)
     sparse = [x for x in operands if isinstance(x, TensorImpl) and sparse_part(x) is not None]
     dense = [x for x in (*operands, *keywords.values()) if isinstance(x, TensorImpl) and sparse_part(x) is None]
-    keeps_zeros = _keeps_zeros if dense else unnoted(_keeps_zeros)      # without dense operands no values decide
+    keeps_zeros = _keeps_zeros if dense else _keeps_zeros_by_numbers
     if any(x.ndim for x in dense) or not keeps_zeros(name, operands, keywords):
         raise _refused(name)
     if len(sparse) == 1:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PACKAGE = os.path.join(str(Path(__file__).parents[1]), "")
 NUMPY = os.path.join(np.__path__[0], "")
+SCIPY = os.path.join(os.path.dirname(np.__path__[0]), "scipy", "")
 INSIDE = (PACKAGE, NUMPY, "<frozen", "<formula of ")      # these are made of rows
 PROGRAMS = os.path.join(PACKAGE, "bench", "")     # of the package, written as users do
 KERNELS = os.path.join(PACKAGE, "_kernels", "")   # they read how many processors and how much memory the machine has
@@ -55,6 +56,15 @@ def is_of_python(code: CodeType) -> bool:
 def is_of_library(code: CodeType) -> bool:
     """Return True for code of Python's library or NumPy, which reads the attributes of objects that it is called with."""
     return is_of_python(code) or code.co_filename.startswith((NUMPY, "<frozen"))
+
+
+def serves_package(frame: FrameType | None) -> bool:
+    """Return True for code of SciPy that the package has called."""
+    if frame is None or not frame.f_code.co_filename.startswith(SCIPY):
+        return False
+    while frame is not None and frame.f_code.co_filename.startswith(SCIPY):
+        frame = frame.f_back
+    return frame is not None and is_code_of_package(frame.f_code)
 
 
 def is_of_user(module: ModuleType) -> bool:

@@ -37,6 +37,7 @@ from cygrad.compiling.frames import (
     is_of_user,
     names_in,
     runs_code_of_user,
+    serves_package,
     serves_user,
     writes_messages,
 )
@@ -124,6 +125,8 @@ class Observation:
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
         if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
+            return
+        if serves_package(frame):
             return
         if event == "call":
             self.observe(self.meet_call, frame)
@@ -412,8 +415,9 @@ class Observation:
         if isinstance(value, FunctionType) and is_inside(value.__code__):
             return
         if is_of_package(kind):
-            own = () if isinstance(value, type) or attributes is None else {*attributes}
-            names = {name for name in own if name in names or self.names & LOOKUPS and name[0] != "_"}
+            own = {} if isinstance(value, type) or attributes is None else attributes
+            names = {name for name, each in own.items() if name in names or self.names & LOOKUPS and name[0] != "_"
+                     or isinstance(each, TensorImpl)}
             if not names:
                 return
         elif is_written_in_c(kind) and (isinstance(value, type) or attributes is None):

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.graph.noted_calls import call_again
+from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.formats import sparse_coo
 from cygrad.operators._language.arguments import checked_tensor
-from cygrad.operators.sparse_solving import factors_of
+from cygrad.operators.sparse_solving import Factors
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
 def _matrix(function: Any, A: Any) -> Any:
-    """Return the Sparse of a square sparse matrix, of distinct places."""
+    """Return a square sparse matrix with distinct places."""
     part = sparse_part(checked_tensor(function, A, "A"))
     if part is None:
         raise RuntimeError(f"sparse.{function.__name__}: A must be a sparse tensor, but its layout is {A.layout!r}: linalg.solve takes "
                            "dense ones")
     if A.ndim != 2 or part.pattern.sparse_dim != 2 or A.shape[0] != A.shape[1]:
         raise RuntimeError(f"sparse.{function.__name__}: A must be a square matrix, but its shape is {list(A.shape)}")
-    return sparse_part(A.coalesce()) if A.layout is sparse_coo else part
+    return A.coalesce() if A.layout is sparse_coo else A
 
 
 def _check_side(function: Any, part: Any, b: Any) -> None:
@@ -46,28 +48,32 @@ def spsolve(A: Tensor, b: Tensor) -> Tensor:
     >>> cygrad.sparse.spsolve(A, cygrad.tensor([2., 9.]))
     tensor([1., 2.])
     """
-    part = _matrix(spsolve, A)
+    part = sparse_part(_matrix(spsolve, A))
     _check_side(spsolve, part, b)
-    return part.inner._sparse_solve(b, part.pattern, factors_of(part.inner, part.pattern))
+    return part.inner._sparse_solve(b, Factors(part.pattern))
 
 
 class Factorization:
     """A sparse matrix with its factors: call it with right sides. Made by `factorized`; gradients are as in `spsolve`."""
 
     def __init__(self, A: Tensor) -> None:
-        self._part = _matrix(factorized, A)
-        self._factors = factors_of(self._part.inner, self._part.pattern)
+        self._matrix = _matrix(factorized, A)
+        part = sparse_part(self._matrix)
+        self._factors = Factors(part.pattern)
+        if batched_level(part.inner) is None:
+            call_again(self._factors.factorize, (part.inner.detach(),), {})
 
     def __call__(self, b: Tensor) -> Tensor:
         """Return x of A x = b, for a vector or for columns."""
-        _check_side(factorized, self._part, b)
-        return self._part.inner._sparse_solve(b, self._part.pattern, self._factors)
+        part = sparse_part(self._matrix)
+        _check_side(factorized, part, b)
+        return part.inner._sparse_solve(b, self._factors)
 
 
 def factorized(A: Tensor) -> Factorization:
     """Return a function that solves A x = b for any b, with the factors of a square sparse matrix; arguments and errors are `spsolve`'s.
 
-    The values of A must not change in place while it is in use.
+    Where the values of A are changed in place, the next solve makes the factors anew.
 
     >>> import cygrad
     >>> solve = cygrad.sparse.factorized(cygrad.tensor([[2., 0.], [1., 4.]]).to_sparse_csr())

@@ -86,13 +86,15 @@ def batched(call):
     return lambda *leaves: func.vmap(tensors_of(call), randomness="different")(*(cg.stack([leaf, leaf.cos()]) for leaf in leaves))
 
 
-# Samples that stay as they are, and why: alone, in transforms, and both.
-ALONE = {"alias": "it returns a tensor of a subclass"}
+# Samples that stay as they are, and why: in transforms, in one kind of call, and in all.
 IN_TRANSFORMS = {"bincount": "sizes of results are its values", "segment_reduce": "NumPy checks the lengths"}
 REFUSED = {
     **dict.fromkeys((name for name in samples.SAMPLES if "dropout" in name or "gumbel" in name), "they set a seed"),
-    "sparse_times": "its sparse tensor is found by no name", "product_along": "it reads the pattern of a sparse tensor",
-    "sparse_solve": "it reads the pattern of a sparse tensor"}
+    "sparse_times": "its sparse tensor is found by no name", "product_along": "it reads the pattern of a sparse tensor"}
+STAYING = {
+    tensors_of: {"alias": "it returns a tensor of a subclass"},
+    tangents: {**IN_TRANSFORMS, "sparse_solve": "its product reads the pattern of a sparse tensor"},
+    batched: IN_TRANSFORMS}
 
 
 @pytest.mark.parametrize("kind", [tensors_of, tangents, batched])
@@ -104,7 +106,7 @@ def test_samples_are_captured_alone_and_in_transforms(name, kind):
         compiled, expected = cg.compile(function), [function(*leaves) for leaves in operands]
         ours = [compiled(*leaves) for leaves in operands]
         assert bits(tree_flatten(ours)[0]) == bits(tree_flatten(expected)[0])
-        assert (compiled.cache_info().hits > 0) == (name not in {**REFUSED, **(ALONE if kind is tensors_of else IN_TRANSFORMS)})
+        assert (compiled.cache_info().hits > 0) == (name not in {**REFUSED, **STAYING[kind]})
 
 
 LONG = np.random.default_rng(0).random((300, 500))

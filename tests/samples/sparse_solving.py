@@ -1,7 +1,7 @@
 """Solutions of equations with sparse matrices."""
 
 import cygrad as cg
-from cygrad.operators.sparse_solving import factors_of
+from cygrad.operators.sparse_solving import Factors
 from samples.sample import sample
 from samples.sparse_products import pattern_of
 
@@ -14,7 +14,7 @@ EXEMPT = {"narrow floats": "SuperLU has none", "refusals": "as SciPy says it",
 
 def solved(values, b):
     values = values + DIAGONAL.to(values.dtype)
-    return values._sparse_solve(b, PATTERN, factors_of(values, PATTERN))
+    return values._sparse_solve(b, Factors(PATTERN))
 
 
 SAMPLES = {

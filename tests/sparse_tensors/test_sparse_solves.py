@@ -55,7 +55,7 @@ def test_a_backward_factors_nothing_again(monkeypatch):
     from cygrad.operators import sparse_solving
     A, b = dense_of(MATRIX, cg.float64).to_sparse_csr().requires_grad_(), cg.ones(5, dtype=cg.float64)
     x = cg.sparse.spsolve(A, b)
-    monkeypatch.setattr(sparse_solving, "factors_of", None)
+    monkeypatch.setattr(sparse_solving, "_factorized", None)
     first, = cg.autograd.grad(x.square().sum(), A, create_graph=True)
     cg.autograd.grad(first.sum(), A)
 
@@ -160,3 +160,79 @@ def test_refusals(name):
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         call()
+
+
+# ----- Captured -----
+def weighted_loss(solve, A, b):
+    """Return the square of a solution, with its gradients."""
+    x = solve(A, b)
+    return x.detach(), *cg.autograd.grad((x * x).sum(), (A, b))
+
+
+CAPTURED = {
+    "spsolve": cg.sparse.spsolve,
+    "factorized": lambda A, b: cg.sparse.factorized(A)(b),
+    "two sides": lambda A, b: cg.sparse.factorized(A)(cg.sparse.factorized(A)(b)),
+    "the adjoint": lambda A, b: cg.sparse.spsolve(A.t(), b),
+    "cg": lambda A, b: cg.sparse.cg(A, b),
+    "gmres with a preconditioner": lambda A, b: cg.sparse.gmres(A, b, M=cg.eye(5, dtype=cg.float64) / 4),
+    "a start": lambda A, b: cg.sparse.bicgstab(A, b, b),
+    "a dense matrix": lambda A, b: cg.sparse.gmres(A.to_dense(), b, rtol=1e-12),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.cases("name", list(CAPTURED))
+def test_solves_are_captured(layout, name):
+    solve = CAPTURED[name]
+    compiled, pattern = cg.compile(solve, fullgraph=True), cg.tensor(POSITIVE).to_sparse(layout=layout)
+    for number in range(3):
+        A, b = (pattern * (1 + number / 4)).requires_grad_(), (cg.arange(5.0, dtype=cg.float64) - number).requires_grad_()
+        for one, other in zip(weighted_loss(compiled, A, b), weighted_loss(solve, A, b), strict=True):
+            assert cg.equal(one.to_dense(), other.to_dense())
+    assert compiled.cache_info() == (2, 1, 0, 1)
+
+
+def test_steps_of_an_implicit_method_are_captured():
+    """Heat in a rod: the matrix depends on a parameter, and a solve is a step."""
+    places = cg.tensor(np.diag(np.ones(5)) + np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1)).to_sparse_csr()
+    laplacian = cg.tensor(np.diag(np.full(5, 2.0)) - np.diag(np.ones(4), 1) - np.diag(np.ones(4), -1))
+
+    def end(u, rate):
+        A = (cg.eye(5, dtype=cg.float64) + rate * laplacian).sparse_mask(places)
+        for _ in range(4):
+            u = cg.sparse.spsolve(A, u)
+        return u.square().sum()
+
+    compiled = cg.compile(end, fullgraph=True)
+    for number in range(3):
+        u, rate = cg.arange(5.0, dtype=cg.float64).requires_grad_(), cg.tensor(0.1 + number, dtype=cg.float64, requires_grad=True)
+        assert all(map(cg.equal, cg.autograd.grad(compiled(u, rate), (u, rate)), cg.autograd.grad(end(u, rate), (u, rate))))
+    assert compiled.cache_info().hits == 2
+
+
+def test_factors_that_a_function_names():
+    A, side = cg.tensor(POSITIVE).to_sparse_csr(), cg.ones(5, dtype=cg.float64)
+    solve = cg.sparse.factorized(A)
+    compiled = cg.compile(lambda b: solve(b), fullgraph=True)
+    for number in range(3):
+        assert cg.equal(compiled(side + number), cg.sparse.spsolve(A, side + number))
+    A.values().mul_(2)
+    assert cg.equal(solve(side), cg.sparse.spsolve(A, side)) and cg.equal(compiled(side), cg.sparse.spsolve(A, side))
+    assert compiled.cache_info() == (3, 1, 0, 1)
+
+
+def test_a_singular_matrix_in_a_captured_function():
+    A, compiled = cg.eye(2).to_sparse_csr(), cg.compile(cg.sparse.spsolve, fullgraph=True)
+    for matrix in (A, A * 2):
+        compiled(matrix, cg.ones(2))
+    for solve in (compiled, cg.sparse.spsolve):
+        with pytest.raises(cg.linalg.LinAlgError, match="the input matrix is singular"):
+            solve(A * 0, cg.ones(2))
+    assert cg.equal(compiled(A * 4, cg.ones(2)), cg.full((2,), 0.25))
+
+
+def test_a_solution_of_zeros_has_memory_of_its_own():
+    b = cg.zeros(2)
+    cg.sparse.cg(cg.eye(2).to_sparse_csr(), b).add_(1)
+    assert b.tolist() == [0, 0]

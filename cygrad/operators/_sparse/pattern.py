@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.compute.sparse_rows import rows_of
+from cygrad._core.graph.noted_calls import declare_plain
 from cygrad._core.graph.notes import Notes, fixed, is_noting, note_pattern
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.sparse import sparse_part, sparse_tensor
@@ -239,6 +240,9 @@ class Pattern:
         if not missing.any():
             return result
         return result.masked_fill(index_of(missing.reshape(-1, *(1 for _ in self.dense_shape))), 0)
+
+
+declare_plain(Pattern)      # a program holds for one
 
 
 def index_of(array: np.ndarray) -> Tensor:

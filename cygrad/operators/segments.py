@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.graph.noted_calls import call_again
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data.creation import repeated
@@ -25,8 +26,8 @@ _REDUCTIONS: dict[str, tuple[Any, float]] = {
 }
 
 
-def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, d: int, unsafe: bool) -> np.ndarray:
-    """Return the lengths of the segments along the last dim; refuse those that do not fit."""
+def _lengths(shape: tuple[int, ...], lengths: Tensor | None, offsets: Tensor | None, d: int, unsafe: bool) -> np.ndarray:
+    """Return the lengths of the segments along the last dim; refuse those that do not fit data of a shape."""
     bounds = lengths if offsets is None else offsets
     if bounds is None:
         raise RuntimeError(f"{segment_reduce.__name__}(): Either lengths or offsets must be defined.")
@@ -34,13 +35,13 @@ def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, d: in
     if bounds.dtype.kind not in "iu" or bounds.dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f"\"_segment_reduce_{word}_cpu_kernel1\" not implemented for '{bounds.dtype.name}': {word} are int64 or "
                                   "int32")
-    if bounds.ndim > data.ndim or not bounds.ndim:
-        raise RuntimeError(f"Expected data.dim() >= {word}_value.dim() to be true, but got false: {data.ndim} and {bounds.ndim}")
+    if bounds.ndim > len(shape) or not bounds.ndim:
+        raise RuntimeError(f"Expected data.dim() >= {word}_value.dim() to be true, but got false: {len(shape)} and {bounds.ndim}")
     if d != bounds.ndim - 1:
         raise RuntimeError(f"{segment_reduce.__name__}(): Expected axis to be the last dimension of {word} but got {d}.")
-    if bounds.shape[:-1] != data.shape[:d]:
+    if bounds.shape[:-1] != shape[:d]:
         raise RuntimeError(f"{segment_reduce.__name__}(): Expected {word} to have the sizes of data before axis, "
-                           f"{list(data.shape[:d])}, but got {list(bounds.shape[:-1])}")
+                           f"{list(shape[:d])}, but got {list(bounds.shape[:-1])}")
     array = to_array(bounds).astype(np.int64)
     if offsets is not None and not array.shape[-1]:
         raise RuntimeError(f"{segment_reduce.__name__}(): Expected offsets to have at least one element along axis")
@@ -50,11 +51,20 @@ def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, d: in
         raise RuntimeError("lengths contains negative value!" if offsets is None else
                            f"{segment_reduce.__name__}(): Expected offsets to begin with 0 and not to decrease")
     total = sizes.sum(-1)
-    if (np.maximum(sizes.max(-1, initial=0), total) > data.shape[d]).any() or lengths is not None and not unsafe and (
-            total != data.shape[d]).any():
+    if (np.maximum(sizes.max(-1, initial=0), total) > shape[d]).any() or lengths is not None and not unsafe and (
+            total != shape[d]).any():
         raise RuntimeError(f"{segment_reduce.__name__}(): Expected all rows of {word} along axis to sum to data.size({word}.dim()-1) "
-                           f"when !unsafe: {np.unique(sizes.astype(object).sum(-1)).tolist()} and {data.shape[d]}")
+                           f"when !unsafe: {np.unique(sizes.astype(object).sum(-1)).tolist()} and {shape[d]}")
     return sizes
+
+
+def _segments(shape: tuple[int, ...], lengths: Tensor | None, offsets: Tensor | None, d: int, unsafe: bool) -> tuple[Tensor, Tensor]:
+    """Return the lengths of the segments, and the number of the segment of each slice: slices behind the last one have one more."""
+    sizes = _lengths(shape, lengths, offsets, d, unsafe)
+    rows, count = math.prod(sizes.shape[:-1]), sizes.shape[-1]
+    behind = shape[d] - sizes.sum(-1, keepdims=True)
+    numbers = repeated(np.tile(np.arange(count + 1), rows), np.concatenate((sizes, behind), -1).reshape(-1))
+    return computed(sizes), computed(numbers.reshape(shape[:d + 1]))
 
 
 @operator(refuses={"biu": NO_LOOP, "c": NO_LOOP}, loop="_segment_reduce_cpu", method=False)
@@ -78,19 +88,15 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
         raise RuntimeError(f"{segment_reduce.__name__}(): indices based reduction is not supported yet.")
     name, empty = _REDUCTIONS[reduce]
     dtype, data = data.dtype, data.to(data.dtype.loops)
-    sizes = _lengths(data, lengths, offsets, d, unsafe)
-    rows, count = math.prod(sizes.shape[:-1]), sizes.shape[-1]
-    # Elements behind the last segment go to one more, which is cut off.
-    behind = data.shape[d] - sizes.sum(-1, keepdims=True)
-    repeats = np.concatenate((sizes, behind), -1).reshape(-1)
-    place = repeated(np.tile(np.arange(count + 1), rows), repeats).reshape(*data.shape[:d], data.shape[d], *(1,) * (data.ndim - d - 1))
-    index = computed(place).expand(data.shape)
-    shape = (*data.shape[:d], count + 1, *data.shape[d + 1:])
+    sizes, numbers = call_again(_segments, (tuple(data.shape), lengths, offsets, d, unsafe), {})
+    inner = (1,) * (data.ndim - d - 1)
+    index, count = numbers.reshape(*numbers.shape, *inner).expand(data.shape), sizes.shape[-1]
+    shape = (*data.shape[:d], count + 1, *data.shape[d + 1:])       # the last segment is cut off
     begin = empty if initial is None else float(initial)
-    lone = (computed(sizes) == 0).reshape(*sizes.shape, *(1,) * (data.ndim - d - 1))
+    lone = (sizes == 0).reshape(*sizes.shape, *inner)
     if name == "mean":
         total = scatter_reduce(data.new_zeros(shape), d, index, data, "sum").narrow(d, 0, count)
-        counts = computed(sizes).reshape(lone.shape)
+        counts = sizes.reshape(lone.shape)
         total = total if initial is None else total + begin
         return (total / counts.clamp(min=1)).masked_fill(lone, begin).to(dtype)
     start = data.new_full(shape, begin)

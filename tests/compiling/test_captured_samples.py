@@ -87,7 +87,7 @@ def batched(call):
 
 
 # Samples that stay as they are, and why: in transforms, in one kind of call, and in all.
-IN_TRANSFORMS = {"bincount": "sizes of results are its values", "segment_reduce": "NumPy checks the lengths"}
+IN_TRANSFORMS = {"bincount": "sizes of results are its values"}
 REFUSED = {
     **dict.fromkeys((name for name in samples.SAMPLES if "dropout" in name or "gumbel" in name), "they set a seed"),
     "sparse_times": "its sparse tensor is found by no name", "product_along": "it reads the pattern of a sparse tensor"}

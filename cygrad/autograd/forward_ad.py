@@ -19,6 +19,7 @@ from cygrad._core.exchange.aliases import storage_bytes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import enter_level, exit_level
+from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.levels.tangents import set_tangent, tangent_of, without_overlap, without_tangent
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.grad_mode import ContextDecorator
@@ -97,9 +98,21 @@ def dual(primal: Any, tangent: Any, level: Any) -> Any:
         tangent = tangent.to(primal.dtype)      # a real direction
     if tangent.dtype != primal.dtype:
         raise RuntimeError(f"Expected tangent to have the same dtype as primal, {primal.dtype}, but got {tangent.dtype}")
+    part = sparse_part(primal)
+    if part is not None:
+        return part.around(dual(part.inner, _values_at(part.pattern, tangent), level))
     result = without_overlap(primal.view_as(primal))
     set_tangent(result, level, tangent)
     return result
+
+
+def _values_at(pattern: Any, tangent: Any) -> Any:
+    """Return the values of the tangent of a sparse tensor."""
+    part = sparse_part(tangent)
+    if part is None or not pattern.same_places(part.pattern):
+        raise RuntimeError("The tangent of a sparse tensor must be a sparse tensor with values at the same places, but is "
+                           + ("dense: use sparse_mask()" if part is None else "one with values at other places"))
+    return part.inner
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
@@ -131,8 +144,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def _lie_alike(tensor: Any, other: Any) -> bool:
-    """Return True if two tensors have the same steps in memories of the same size; one of many examples has no memory."""
-    if batched_level(tensor) is not None or batched_level(other) is not None:
+    """Return True if two tensors have the same steps in memories of the same size; a sparse one, or one of many examples, has none."""
+    if any(batched_level(each) is not None or sparse_part(each) is not None for each in (tensor, other)):
         return True
     return (all(a == b or size == 1 for a, b, size in zip(tensor.stride(), other.stride(), tensor.shape, strict=False))
             and len(storage_bytes(tensor)) == len(storage_bytes(other)))

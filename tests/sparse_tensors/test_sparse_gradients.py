@@ -200,6 +200,30 @@ def test_second_derivatives():
     assert cg.allclose(second.values(), 6 * x.values())
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_tangents_of_sparse_tensors(form):
+    matrix, v = FORMS[form](MATRIX), cg.arange(float(MATRIX.shape[1]), dtype=cg.float64)
+
+    def product(x):
+        return (x @ v).sin()
+
+    value, tangent = cg.func.jvp(product, (matrix,), (matrix * 2,))
+    dense = matrix.to_dense()
+    assert all(map(cg.allclose, (value, tangent), cg.func.jvp(product, (dense,), (dense * 2,))))
+    with cg.autograd.forward_ad.dual_level():
+        dual = cg.autograd.forward_ad.make_dual(matrix, matrix * 2)
+        assert cg.equal(cg.autograd.forward_ad.unpack_dual(product(dual)).tangent, tangent)
+    compiled = cg.compile(lambda x: cg.func.jvp(product, (x,), (x * 2,))[1], fullgraph=True)
+    assert cg.equal(compiled(matrix), tangent) and cg.equal(compiled(matrix * 1), tangent) and compiled.cache_info().hits == 1
+
+
+def test_tangents_that_do_not_fit():
+    matrix = cg.eye(2).to_sparse_csr()
+    for tangent, message in (cg.eye(2), "is dense: use sparse_mask"), (cg.ones(2, 2).to_sparse_csr(), "is one with values at other places"):
+        with pytest.raises(RuntimeError, match=f"a sparse tensor with values at the same places, but {message}"):
+            cg.func.jvp(lambda x: x * 2, (matrix,), (tangent,))
+
+
 def test_gradcheck_asks_for_masked():
     x = dense_of(MATRIX).to_sparse().requires_grad_()
     for options in ({}, {"masked": False}, {"check_sparse_nnz": False}):

@@ -6,13 +6,14 @@ import operator
 from dataclasses import fields
 from enum import Enum
 from functools import partial
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.layouts import Hole, Made
-from cygrad._core.capture.signature import is_record
+from cygrad._core.capture.signature import is_local_function, is_record
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.sizes import Size
@@ -43,15 +44,35 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return value if all(map(operator.is_, results, items)) else spec.unflatten(results)
 
 
+def items_of_function(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None]:
+    """Return the values that a partial function, or a local one, has besides its code, and the function that makes one of others."""
+    if type(value) is partial:
+        count = len(value.args) + 1
+        return ([value.func, *value.args, *value.keywords.values()],
+                lambda items: partial(*items[:count], **dict(zip(value.keywords, items[count:], strict=True))))
+    if not is_local_function(value):
+        return [], None
+    defaults, cells = value.__defaults__ or (), [cell for cell in value.__closure__ or () if cell != CellType()]
+
+    def again(items: list[Any]) -> FunctionType:
+        places = dict(zip(map(id, cells), map(CellType, items[len(defaults):]), strict=True))
+        closure = tuple(places.get(id(cell), cell) for cell in value.__closure__ or ())
+        result = FunctionType(value.__code__, value.__globals__, value.__name__, tuple(items[:len(defaults)]) or None, closure)
+        result.__qualname__, result.__doc__, result.__annotations__ = value.__qualname__, value.__doc__, value.__annotations__
+        return result
+
+    return [*defaults, *(cell.cell_contents for cell in cells)], again
+
+
 def containers_in(tree: Any) -> dict[int, Any]:
-    """Return the containers in a tree, which may contain itself, sparse tensors and partial functions, by id, but for tuples."""
+    """Return the containers in a tree, which may contain itself, sparse tensors, partial and local functions, by id, but for tuples."""
     met: dict[int, Any] = {}
     values = [tree]
     while values:
         value = values.pop()
         is_partial = isinstance(value, partial)
         items, spec = ([value.args, value.keywords], partial) if is_partial else items_of(value)
-        if (spec is not None or sparse_part(value) is not None) and id(value) not in met:
+        if (spec is not None or sparse_part(value) is not None or is_local_function(value)) and id(value) not in met:
             met[id(value)] = value
             values += items
     return {number: value for number, value in met.items() if not isinstance(value, tuple)}

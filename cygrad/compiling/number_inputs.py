@@ -24,7 +24,7 @@ from cygrad._core.memory.formats import strided
 from cygrad._core.memory.looks import look
 from cygrad._core.memory.storage import dtype_by_name, get_default_dtype
 from cygrad._core.operands.arrays import to_array
-from cygrad.compiling.containers import mapped
+from cygrad.compiling.containers import items_of_function, mapped
 from cygrad.pytree import tree_flatten
 
 if TYPE_CHECKING:
@@ -189,10 +189,15 @@ class IntInput(FloatInput):
 
 
 def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object) -> Any:
-    """Return a value with other values in place of all values of a type, also in containers (of a type)."""
+    """Return a value with other values in place of all values of a type, also in containers (of a type); of all, in functions, too."""
     if type(value) is kind:
         return change(value)
-    return mapped(lambda item: replaced(item, kind, change, containers), value) if isinstance(value, containers) else value
+    items, again = items_of_function(value) if containers is object and kind is not np.ndarray else ([], None)
+    if again is None:
+        return mapped(lambda item: replaced(item, kind, change, containers), value) if isinstance(value, containers) else value
+    # The containers that a local function names are compared by identity.
+    results = [replaced(item, kind, change) if type(item) is kind or type(value) is functools.partial else item for item in items]
+    return value if all(map(operator.is_, results, items)) else again(results)
 
 
 def as_numbers(value: Any) -> Any:

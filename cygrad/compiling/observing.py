@@ -341,6 +341,8 @@ class Observation:
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token)
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
+            if any(isinstance(key, FunctionType) and id(key) in self.arguments for key in value):
+                self.refuse(f"its code names a {type(value).__name__} with an argument as a key, and another function may have its program")
         for part in parts_of(value):
             if isinstance(part, BuiltinFunctionType):       # C code may call it
                 reason = reason_of_c(part)

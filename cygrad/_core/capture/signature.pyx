@@ -20,7 +20,8 @@ from cygrad._kernels.system.recursion cimport enter_container, leave_container
 from collections import OrderedDict, defaultdict
 from functools import partial
 from struct import pack
-from types import MethodType
+from sys import modules
+from types import CellType, FunctionType, MethodType
 
 from numpy import float64, generic, ndarray, void
 
@@ -42,6 +43,7 @@ cdef enum:
 
 
 cdef DType FLOAT64 = dtype_by_name["float64"]
+cdef object EMPTY_CELL = CellType()
 cdef Py_ssize_t PLAIN_SIZE = type("Plain", (), {}).__basicsize__
 
 
@@ -249,7 +251,9 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
     if kind is MethodType:
         return kind, kind_of_value(value.__func__, tensors, others, levels), kind_of_value(value.__self__, tensors, others, levels)
     if kind is partial and not value.__dict__:
-        return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.func, value.args, value.keywords)]
+        return kind, *[kind_of_value(each, tensors, others, levels, has_inputs) for each in (value.func, value.args, value.keywords)]
+    if is_local_function(value):
+        return kind_of_function(value, tensors, others, levels, has_inputs)
     if is_record(value):
         others.append(kind)     # whose methods and other attributes are guarded
         return kind, *[(key, kind_of_value(item, tensors, others, levels, has_inputs)) for key, item in (<dict>value.__dict__).items()]
@@ -259,6 +263,33 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
         raise Uncommon("an array of NumPy's among the arguments")
     others.append(value)
     return kind, id(value)
+
+
+cpdef bint is_local_function(object value) except -1:
+    """Return True for a function that code makes anew each time, as it makes a container: a lambda, or a `def` in another function.
+
+    Not for one with attributes, or with annotations that were evaluated.
+    """
+    return (type(value) is FunctionType and ("<locals>" in value.__qualname__ or value.__name__ == "<lambda>")
+            and not value.__dict__ and not value.__kwdefaults__
+            and getattr(modules.get(value.__module__), "__dict__", None) is value.__globals__
+            and all([type(each) is str for each in value.__annotations__.values()]))
+
+
+cdef object kind_of_function(object function, list tensors, list others, tuple levels, bint has_inputs):
+    """Return the kind of a local function: its code, and the kinds of its defaults and of the variables that it has from outside."""
+    cdef tuple cells = function.__closure__ or ()
+    cdef list variables = [*(function.__defaults__ or ()), *[cell.cell_contents for cell in cells if cell != EMPTY_CELL]]
+    cdef list kinds = [cell == EMPTY_CELL for cell in cells]
+    others.append(function.__code__)
+    for value in variables:
+        if isinstance(value, (TensorImpl, generic)) or is_plain_value(value) or hasattr(type(value), "__of_tensors__"):
+            kinds.append(kind_of_value(value, tensors, others, levels, has_inputs))
+        else:       # by identity, since it may lead to the function itself
+            others.append((value,))
+            kinds.append(id(value))
+    return (FunctionType, id(function.__code__), function.__name__, function.__qualname__, function.__doc__, function.__module__,
+            *sorted(function.__annotations__.items()), *kinds)
 
 
 cpdef bint is_record(object value) except -1:

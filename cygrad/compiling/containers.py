@@ -13,7 +13,7 @@ import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.layouts import Hole, Made
-from cygrad._core.capture.signature import is_local_function, is_record
+from cygrad._core.capture.signature import attributes_of, is_local_function, is_record, variables_of
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.sparse import sparse_part
 from cygrad._core.memory.sizes import Size
@@ -46,22 +46,23 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 def items_of_function(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None]:
     """Return the values that a partial function, or a local one, has besides its code, and the function that makes one of others."""
-    if type(value) is partial:
+    if type(value) is partial and not value.__dict__:
         count = len(value.args) + 1
         return ([value.func, *value.args, *value.keywords.values()],
                 lambda items: partial(*items[:count], **dict(zip(value.keywords, items[count:], strict=True))))
     if not is_local_function(value):
         return [], None
-    defaults, cells = value.__defaults__ or (), [cell for cell in value.__closure__ or () if cell != CellType()]
+    count, empty = len(value.__defaults__ or ()), CellType()
 
     def again(items: list[Any]) -> FunctionType:
-        places = dict(zip(map(id, cells), map(CellType, items[len(defaults):]), strict=True))
-        closure = tuple(places.get(id(cell), cell) for cell in value.__closure__ or ())
-        result = FunctionType(value.__code__, value.__globals__, value.__name__, tuple(items[:len(defaults)]) or None, closure)
+        rest = iter(items[count:])
+        closure = tuple(cell if cell == empty else CellType(next(rest)) for cell in value.__closure__ or ())
+        result = FunctionType(value.__code__, value.__globals__, value.__name__, tuple(items[:count]) or None, closure)
         result.__qualname__, result.__doc__, result.__annotations__ = value.__qualname__, value.__doc__, value.__annotations__
+        result.__dict__.update(zip(attributes_of(value), rest, strict=True))
         return result
 
-    return [*defaults, *(cell.cell_contents for cell in cells)], again
+    return variables_of(value), again
 
 
 def containers_in(tree: Any) -> dict[int, Any]:
@@ -72,7 +73,9 @@ def containers_in(tree: Any) -> dict[int, Any]:
         value = values.pop()
         is_partial = isinstance(value, partial)
         items, spec = ([value.args, value.keywords], partial) if is_partial else items_of(value)
-        if (spec is not None or sparse_part(value) is not None or is_local_function(value)) and id(value) not in met:
+        if is_local_function(value):
+            items, spec = [each for each in variables_of(value) if is_local_function(each)], FunctionType
+        if (spec is not None or sparse_part(value) is not None) and id(value) not in met:
             met[id(value)] = value
             values += items
     return {number: value for number, value in met.items() if not isinstance(value, tuple)}

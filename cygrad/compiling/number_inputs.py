@@ -196,7 +196,7 @@ def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: t
     if again is None:
         return mapped(lambda item: replaced(item, kind, change, containers), value) if isinstance(value, containers) else value
     # The containers that a local function names are compared by identity.
-    results = [replaced(item, kind, change) if type(item) is kind or type(value) is functools.partial else item for item in items]
+    results = [replaced(item, kind, change) if type(item) is kind or isinstance(value, functools.partial) else item for item in items]
     return value if all(map(operator.is_, results, items)) else again(results)
 
 

@@ -53,7 +53,7 @@ def of_global(k):
     return lambda y: y * SHIFT
 
 
-MODEL, TABLE = Model(2.0), [1.0, 2.0]
+MODEL, TABLE, ARRAY = Model(2.0), [1.0, 2.0], np.arange(3.0)
 # A maker of functions, and how many of 6 calls are replays.
 MAKERS = {
     "tensor": (of_tensor, 5),
@@ -63,6 +63,7 @@ MAKERS = {
     "global": (of_global, 5),
     "object": (lambda k: lambda y, model=MODEL: model(y), 5),
     "list from outside": (lambda k: lambda y, table=TABLE: y * table[1], 5),
+    "array of NumPy's": (lambda k: lambda y, scale=ARRAY: y * scale, 5),
     "text": (lambda k: lambda y, name="ab"[k % 2]: y * 2 if name == "a" else y, 4),
     "float for Python alone": (lambda k: lambda y, rate=0.1 * k: y * math.sin(rate), 0),
     "a list of its own": (lambda k: lambda y, table=[1.0 + k]: y * table[0], 0),     # noqa: B006
@@ -148,7 +149,35 @@ def test_functions_that_lead_to_themselves():
     one, compiled = make(), captured(integrated)
     for f in (one, one, make(), one):
         same(compiled(f, X), integrated(f, X))
-    assert compiled.cache_info()[:2] == (2, 2)
+    assert compiled.cache_info()[:2] == (3, 1)
+
+
+def doubled(f):
+    @functools.wraps(f)
+    def inner(y):
+        return f(y) * 2
+
+    return inner
+
+
+def test_functions_of_functions():
+    compiled = captured(integrated)
+    for k in range(4):
+        same(compiled(doubled(of_tensor(k)), X), integrated(doubled(of_tensor(k)), X))
+    assert compiled.cache_info()[:2] == (3, 1)
+    same(compiled(doubled(lambda y: y * 3), X), integrated(doubled(lambda y: y * 3), X))
+
+
+def test_steps_of_loops():
+    def end(step, carry):
+        return cg.func.scan(step, carry, length=600)[0]
+
+    compiled = captured(end)
+    for k in range(3):
+        rate = 0.001 * X * (k + 1)
+        ours, theirs = (call(lambda carry, _, rate=rate: (carry + rate * carry.sin(), None), X) for call in (compiled, end))
+        same(ours, theirs)
+    assert compiled.cache_info()[:2] == (2, 1)
 
 
 def test_a_counter_is_counted_where_floats_are_tensors():

@@ -19,6 +19,7 @@ from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 from collections import OrderedDict, defaultdict
 from functools import partial
+from inspect import CO_NESTED
 from struct import pack
 from sys import modules
 from types import CellType, FunctionType, MethodType
@@ -44,6 +45,8 @@ cdef enum:
 
 cdef DType FLOAT64 = dtype_by_name["float64"]
 cdef object EMPTY_CELL = CellType()
+cdef int IS_NESTED = CO_NESTED
+cdef set KEPT = {"__captured__", "__step__"}    # by the package
 cdef Py_ssize_t PLAIN_SIZE = type("Plain", (), {}).__basicsize__
 
 
@@ -268,28 +271,46 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
 cpdef bint is_local_function(object value) except -1:
     """Return True for a function that code makes anew each time, as it makes a container: a lambda, or a `def` in another function.
 
-    Not for one with attributes, or with annotations that were evaluated.
+    Not for one with annotations that were evaluated.
     """
-    return (type(value) is FunctionType and ("<locals>" in value.__qualname__ or value.__name__ == "<lambda>")
-            and not value.__dict__ and not value.__kwdefaults__
-            and getattr(modules.get(value.__module__), "__dict__", None) is value.__globals__
+    return (type(value) is FunctionType and (value.__code__.co_flags & IS_NESTED or value.__code__.co_name == "<lambda>")
+            and not value.__kwdefaults__
+            and getattr(modules.get(value.__globals__.get("__name__")), "__dict__", None) is value.__globals__
             and all([type(each) is str for each in value.__annotations__.values()]))
 
 
-cdef object kind_of_function(object function, list tensors, list others, tuple levels, bint has_inputs):
-    """Return the kind of a local function: its code, and the kinds of its defaults and of the variables that it has from outside."""
-    cdef tuple cells = function.__closure__ or ()
-    cdef list variables = [*(function.__defaults__ or ()), *[cell.cell_contents for cell in cells if cell != EMPTY_CELL]]
-    cdef list kinds = [cell == EMPTY_CELL for cell in cells]
+cpdef list attributes_of(object function):
+    """Return the names of the attributes of a local function, but for those that the package gives to steps of loops."""
+    return [name for name in function.__dict__ if name not in KEPT]
+
+
+cpdef list variables_of(object function):
+    """Return the values that a local function has besides its code: defaults, variables from outside, attributes."""
+    return [*(function.__defaults__ or ()), *[cell.cell_contents for cell in function.__closure__ or () if cell != EMPTY_CELL],
+            *[function.__dict__[name] for name in attributes_of(function)]]
+
+
+cdef object kind_of_function(object function, list tensors, list others, tuple levels, bint has_inputs, tuple outer=()):
+    """Return the kind of a local function: its code, and the kinds of its values; outer: the functions that lead to it.
+
+    Floats are tensors in the first of these alone. Objects that are neither plain nor local functions are compared by identity.
+    """
+    cdef tuple path = (*outer, function)
+    cdef list kinds = [function.__name__, function.__qualname__, function.__doc__, function.__module__, function.__globals__["__name__"],
+                       *sorted(function.__annotations__.items()), *attributes_of(function),
+                       *[cell == EMPTY_CELL for cell in function.__closure__ or ()]]
     others.append(function.__code__)
-    for value in variables:
+    for value in variables_of(function):
         if isinstance(value, (TensorImpl, generic)) or is_plain_value(value) or hasattr(type(value), "__of_tensors__"):
-            kinds.append(kind_of_value(value, tensors, others, levels, has_inputs))
-        else:       # by identity, since it may lead to the function itself
+            kinds.append(kind_of_value(value, tensors, others, levels, has_inputs and not outer))
+        elif is_local_function(value) and value in path:
+            kinds.append(path.index(value))
+        elif is_local_function(value) and len(path) < FEW:
+            kinds.append(kind_of_function(value, tensors, others, levels, has_inputs, path))
+        else:
             others.append((value,))
             kinds.append(id(value))
-    return (FunctionType, id(function.__code__), function.__name__, function.__qualname__, function.__doc__, function.__module__,
-            *sorted(function.__annotations__.items()), *kinds)
+    return FunctionType, id(function.__code__), *kinds
 
 
 cpdef bint is_record(object value) except -1:

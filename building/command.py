@@ -16,7 +16,7 @@ import numpy
 from setuptools.command.build_ext import build_ext
 
 from building import native
-from building.compiler import CALLS, LOOPS, RARE, REDUCTIONS, SELDOM, SHORT, Compiler, messages_of
+from building.compiler import CALLS, LOOPS, RARE, REDUCTIONS, SELDOM, SHORT, SMALLEST, Compiler, messages_of
 from building.translation import COMMON, common_translation, translation_of
 from building.units import Unit, build_units
 
@@ -30,7 +30,7 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "noted_calls", "buffers", "
                                  "deferred", "pending_reductions", "contraction", "rules", "replay", "looks", "diagonals", "filling",
                                  "tracking", "creation", "writes", "upward", "checks", "derivatives", "splitting", "lookups", "bands",
                                  "distances"), SELDOM),
-                "signature": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
+                "kinds": CALLS, "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace",
                                  "copies", "storage", "saved", "points", "modes", "grid_sums",
                                  "constants", "sparse_rows", "products", "operator_object", "moving", "shapes", "parts", "reductions",
@@ -75,7 +75,8 @@ class Build(build_ext):
             source = Path(name)
             is_old = len(levels) > 1 and source.stem.endswith(levels[0]) and not source.stem.startswith("floats_reduction")
             is_rare, is_reduction = is_old or source.stem.startswith("rare"), "reduction" in source.stem and compiler.levelled
-            flags = [*(RARE if is_rare else REDUCTIONS if is_reduction else LOOPS), *(native.FLAGS if alone else [])]
+            optimization = RARE if is_rare else REDUCTIONS if is_reduction else LOOPS
+            flags = [*(SMALLEST if is_old and source.stem.startswith("others") else optimization), *(native.FLAGS if alone else [])]
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))
 
     def modules(self, compiler: Compiler) -> Iterator[Unit]:

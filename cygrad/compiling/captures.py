@@ -14,8 +14,9 @@ from numpy.lib.array_utils import byte_bounds
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
+from cygrad._core.capture.kinds import Uncommon, shared_memory
 from cygrad._core.capture.replay import Replay
-from cygrad._core.capture.signature import Uncommon, are_unseen_views, parts_of, shared_memory, signature_of, tensors_behind
+from cygrad._core.capture.signature import are_unseen_views, parts_of, signature_of, tensors_behind
 from cygrad._core.graph.modes import is_inference_mode_enabled
 from cygrad._core.graph.notes import Notes, put_back, state_now
 from cygrad._core.levels.level import active_levels, tangents_seen

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay, replayed, sees_results_alone
 from cygrad._core.capture.guards import first_broken
+from cygrad._core.capture.kinds import Uncommon, has_signature, shared_memory
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import Uncommon, has_signature, shared_memory, signature_of
+from cygrad._core.capture.signature import signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays

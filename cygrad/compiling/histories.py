@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import recorded_results
 from cygrad._core.capture.guards import Guard, GuardSource
-from cygrad._core.capture.signature import has_leaf_hooks, shared_memory, tensors_behind
+from cygrad._core.capture.kinds import has_leaf_hooks, shared_memory
+from cygrad._core.capture.signature import tensors_behind
 from cygrad._core.levels.level import active_levels
 
 if TYPE_CHECKING:

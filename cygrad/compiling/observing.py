@@ -20,7 +20,7 @@ import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource
-from cygrad._core.capture.signature import Uncommon
+from cygrad._core.capture.kinds import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
     LOOKUPS,

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from cygrad._core.capture.compiled_node import sees_results_alone
-from cygrad._core.capture.signature import Uncommon
+from cygrad._core.capture.kinds import Uncommon
 from cygrad._core.graph.notes import is_noting, noted_steps, refuse_decisions
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._core.capture.signature import Uncommon, has_signature, signature_of
+from cygrad._core.capture.kinds import Uncommon, has_signature
+from cygrad._core.capture.signature import signature_of
 
 X = cg.tensor([1.0, -2.0, 3.0])
 LEAF, WIDE, BOTH = X.clone().requires_grad_(), cg.ones(3, dtype=cg.float64), cg.arange(6.0)

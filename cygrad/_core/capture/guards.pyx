@@ -4,7 +4,8 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 
-from cygrad._core.capture.signature cimport is_of_kind, is_plain_value, kind_of_parts, plain_kind
+from cygrad._core.capture.kinds cimport is_of_kind, is_plain_value, plain_kind
+from cygrad._core.capture.signature cimport kind_of_parts
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.levels.level cimport active_levels
 from cygrad._core.memory.storage cimport visible_version
@@ -14,7 +15,7 @@ from collections import deque
 from numpy import ndarray
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.signature import Uncommon
+from cygrad._core.capture.kinds import Uncommon
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(object cell)

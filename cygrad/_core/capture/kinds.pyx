@@ -1,0 +1,205 @@
+"""Kinds of tensors and of plain values (see kinds.pxd for the contract)."""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
+from cygrad._core.graph.node cimport Hooks
+from cygrad._core.graph.tensor cimport (INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, needs_grad, new_address, tensor_type)
+from cygrad._core.levels.sparse cimport Sparse
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport DType, Storage, default_dtype, is_foreign, owner_of, visible_version
+from cygrad._kernels.system.recursion cimport enter_container, leave_container
+
+from struct import pack
+
+from cygrad._core.compute.creation import scalar_tensor
+from cygrad._core.memory.storage import dtype_by_name
+
+cdef enum:
+    MOST_COMPARED = 8       # tensors that are compared with each other
+    NEEDS_GRAD = 1
+    IS_INFERENCE = 2
+    IS_PADDED = 4
+    IS_READ_ONLY = 8
+    IS_LEAF = 16
+    IS_VIEW = 32
+    HAS_LEAF_HOOKS = 64
+
+cdef DType FLOAT64 = dtype_by_name["float64"]
+
+
+cdef TensorImpl tensor_of_float(object value):
+    return scalar_tensor(value, FLOAT64)
+
+
+class Uncommon(Exception):
+    """Arguments that no program is captured for."""
+
+
+cdef bint has_hooks(TensorImpl tensor):
+    cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
+    return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
+
+
+cpdef bint has_leaf_hooks(TensorImpl tensor) except -1:
+    """Return True for a leaf with hooks that run where its gradient is added to."""
+    cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
+    return hooks is not None and tensor.is_leaf and bool(hooks.accumulated or hooks.pre or hooks.post)
+
+
+cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
+    """Return all that the kind of a tensor has besides dtype, sizes and strides; Uncommon for one that stands for others, or has hooks."""
+    cdef int bits = 0
+    if type(tensor) is not tensor_type or tensor.flags & SPECIAL:
+        raise Uncommon("a tensor of a subclass, with a tangent, or inside of vmap")
+    if needs_grad(tensor):
+        bits |= NEEDS_GRAD
+        if not may_have_hooks and has_hooks(tensor):
+            raise Uncommon("a tensor with hooks")
+        bits |= HAS_LEAF_HOOKS if has_leaf_hooks(tensor) else 0
+    bits |= (IS_INFERENCE if tensor.flags & INFERENCE else 0) | (IS_VIEW if tensor.flags & VIEW else 0)
+    bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
+    return bits | (IS_LEAF if tensor.node is None else 0)
+
+
+cdef object kind_of(TensorImpl tensor, bint may_have_hooks):
+    return (tensor.dtype_nr, marks_of(tensor, may_have_hooks), sizes_tuple(tensor.ndim, tensor.sizes),
+            sizes_tuple(tensor.ndim, tensor.strides))
+
+
+cdef bint are_sizes(tuple sizes, const intptr_t* numbers, int ndim) except -1:
+    cdef int d
+    if len(sizes) != ndim:
+        return False
+    for d in range(ndim):
+        if <Py_ssize_t>sizes[d] != numbers[d]:
+            return False
+    return True
+
+
+cdef bint is_of_kind(TensorImpl tensor, tuple kind, list tensors, bint may_have_hooks) except -1:
+    """Return True if a tensor outside of levels is of a kind, without making its own; the plain one behind it is appended."""
+    cdef int marks
+    if has_pattern(tensor):
+        return kind[0] == pattern_kind(tensor) and is_of_kind((<Sparse>tensor.special).inner, kind[1], tensors, may_have_hooks)
+    tensors.append(tensor)
+    if type(kind[0]) is not int:
+        return False
+    marks = marks_of(tensor, may_have_hooks) ^ <int>kind[1]
+    return (kind[0] == tensor.dtype_nr and not (marks & ~HAS_LEAF_HOOKS if may_have_hooks else marks)
+            and are_sizes(<tuple>kind[2], tensor.sizes, tensor.ndim) and are_sizes(<tuple>kind[3], tensor.strides, tensor.ndim))
+
+
+# ----- Sparse tensors: a program holds for one pattern, with any values -----
+cdef bint has_pattern(TensorImpl tensor) noexcept:
+    return tensor.flags & SPARSE and type(tensor) is tensor_type
+
+
+cdef tuple pattern_kind(TensorImpl tensor):
+    """Return the pattern of a sparse tensor, and how often its index tensors were changed: the first half of its kind."""
+    pattern = (<Sparse>tensor.special).pattern
+    return pattern, *[visible_version((<TensorImpl>index).storage.version) for index in pattern.indices]
+
+
+# ----- Plain values -----
+cdef bint is_plain_value(object value):
+    cdef type kind = type(value)
+    return value is None or kind is int or kind is float or kind is bool or kind is str or kind is complex or kind is bytes or kind is DType
+
+
+cdef object plain_kind(object value):
+    """Return a key of a plain value: equal if the types are and nothing distinguishes the values."""
+    if type(value) is float or type(value) is complex:
+        return type(value), pack("dd", value.real, value.imag) if value == 0 or value != value or type(value) is complex else value
+    return type(value), value
+
+
+# ----- Memory that is shared -----
+cdef bint owners_overlap(Storage a, Storage b):
+    """Return True if two owners of memory are one, or both have memory of NumPy or another library that overlaps."""
+    return a is b or is_foreign(a) and is_foreign(b) and a.data < b.data + b.nbytes and b.data < a.data + a.nbytes
+
+
+cdef bint lie_apart(list tensors):
+    """Return True if a few tensors have memory of their own."""
+    cdef Py_ssize_t count = len(tensors), k, j
+    if count > MOST_COMPARED:
+        return False
+    for k in range(1, count):
+        for j in range(k):
+            if owners_overlap(owner_of((<TensorImpl>tensors[k]).storage), owner_of((<TensorImpl>tensors[j]).storage)):
+                return False
+    return True
+
+
+cpdef object shared_memory(list tensors):
+    """Return which tensors lie in the memory of others, and how far from them."""
+    cdef dict first = {}
+    cdef list layout = [], foreign = []     # foreign: owners, and the first tensors in their memory
+    cdef TensorImpl tensor
+    cdef Storage owner
+    cdef int k
+    if lie_apart(tensors):
+        return ()
+    for k, tensor in enumerate(tensors):
+        owner = owner_of(tensor.storage)
+        earlier = first.setdefault(id(owner), k)
+        if is_foreign(owner):
+            earlier = min([earlier] + [number for other, number in foreign if owners_overlap(owner, other)])
+            foreign.append((owner, earlier))
+        if earlier != k:
+            same = first.setdefault(id(tensor), k)      # the first place of this tensor: the gradient of another one is another
+            layout.append((k, earlier, same, new_address(tensor) - new_address(<TensorImpl>tensors[earlier])))
+        else:
+            first[id(tensor)] = k
+    return tuple(layout)
+
+
+# ----- Calls -----
+cdef bint is_value_of(object value, tuple kind, list tensors, bint has_inputs) except -1:
+    """Return True if a value has a kind, which must be of a tensor, a plain value, or such values in tuples, lists and dicts."""
+    cdef object form = type(value)
+    if form is tensor_type or has_inputs and form is float:
+        return is_of_kind(value if form is tensor_type else tensor_of_float(value), kind, tensors, False)
+    if form is not kind[0]:
+        return False
+    if is_plain_value(value):
+        return value is kind[1] or plain_kind(value) == kind
+    if not (form is tuple or form is list or form is dict) or len(value) != len(kind) - 1:
+        return False
+    enter_container(" while arguments of a compiled function are read")
+    try:
+        return are_items_of(value, kind, tensors, has_inputs)
+    finally:
+        leave_container()
+
+
+cdef bint are_items_of(object values, tuple kind, list tensors, bint has_inputs) except -1:
+    """Return True if the items of a container have the kinds of the items of another one."""
+    cdef bint is_dict = type(values) is dict
+    cdef Py_ssize_t place = 0
+    for key in values:
+        place += 1
+        value, item = key, kind[place]
+        if is_dict:
+            if type(key) is not str or key != item[0]:
+                return False
+            value, item = (<dict>values)[key], item[1]
+        if not is_value_of(value, <tuple>item, tensors, has_inputs):
+            return False
+    return True
+
+
+def has_signature(tuple args not None, dict kwargs not None, tuple signature not None, list tensors not None, bint has_inputs=False):
+    """Return True if a call outside of levels has a signature, without making its own; False, too, for arguments of rare classes.
+
+    `tensors` gets the tensors. has_inputs: with a new 0-d tensor in place of each float.
+    """
+    kinds, memory, mode, is_inference, dtype = signature
+    if <int>mode != grad_mode()[0] or <bint>is_inference != is_inference_mode() or <int>dtype != default_dtype():
+        return False
+    try:
+        if not is_value_of(args, kinds[0], tensors, has_inputs) or not is_value_of(kwargs, kinds[1], tensors, has_inputs):
+            return False
+    except Uncommon:
+        return False
+    return memory == shared_memory(tensors)

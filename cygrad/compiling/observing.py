@@ -24,6 +24,7 @@ from cygrad._core.capture.kinds import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
     LOOKUPS,
+    SCIPY,
     UNKNOWN,
     arguments_of,
     compared_by_identity,
@@ -126,7 +127,7 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
         if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
             return
-        if serves_package(frame):
+        if frame.f_code.co_filename.startswith(SCIPY) and serves_package(frame):
             return
         if event == "call":
             self.observe(self.meet_call, frame)

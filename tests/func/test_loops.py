@@ -363,6 +363,30 @@ def test_threads_run_one_step_side_by_side():
             same([each], [expected])
 
 
+@pytest.mark.parametrize("size", [3, 200])
+def test_backwards_leave_the_values_that_a_loop_keeps(size):
+    """A loop of three numbers keeps the values of its backward, one of 200 computes them again."""
+    carry, xs = drawn(size).requires_grad_(), drawn(COUNT, size).requires_grad_()
+    last, ys = scan(lambda carry, x: ((carry * x).sin() * carry + x, carry * 2), carry, xs)
+    loss, expected, results = last.sum() + (ys * ys).sum(), [], []
+
+    def work():
+        for chosen in (loss, last.sum(), loss):
+            results.append(cg.autograd.grad(chosen, (carry, xs), retain_graph=True))
+
+    work()
+    expected, results = results, []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    same(expected[0], expected[2])
+    for each in results:
+        assert any(all(map(cg.equal, each, other)) for other in expected)
+    same(cg.autograd.grad(loss, (carry, xs)), expected[0])
+
+
 def test_arguments_are_refused_as_by_steps():
     with pytest.raises(ValueError, match="return None for y"):
         scan(affine, drawn(3), drawn(COUNT, 3), snapshots=4)

@@ -12,6 +12,7 @@ from cygrad._kernels.programs.linked cimport Address, LinkedStep
 cdef enum:
     MOST = 64                   # values of a kind: carried ones, slices, results
     BETWEEN_SIGNALS = 1024      # steps
+    LINE = 64                   # bytes
 
 # Values of a loop that require gradients.
 cdef enum Kind:
@@ -48,12 +49,15 @@ cdef class LoopedStep:
     cdef tuple summed_edges             # (number among `differentiable`, of the input), of gradients that are added to sums from outside
     cdef readonly bint fits             # a loop can run the program
     cdef readonly Py_ssize_t first_decision     # of the forward part; -1: it has none
+    cdef bint is_reversed_alone         # the backward part of a step reads no result of it but carried ones
     cdef tuple sums                     # numbers of the inputs whose gradients the backward part adds to sums
     cdef list recorded                  # the values of the loop that require gradients: (their kind, number, place of the gradient)
 
     cdef bint can_loop(self)
     cdef bint can_reverse(self, Replay replay)
     cdef int find_summed_edges(self) except -1
+    cdef bint reads_results(self) except -1
+    cdef bint keeps_residuals(self, Py_ssize_t count) noexcept
     cdef bint is_slice(self, int number) noexcept
     cdef bint is_carried(self, int number) noexcept
 
@@ -67,10 +71,13 @@ cdef class Frame:
     cdef char** pointers
     cdef void* scratch
     cdef size_t state_bytes             # of all carried values
+    cdef size_t residual_bytes          # of the values that the backward part reads, in whole lines
     cdef list storages                  # keep the memory
     cdef char* take(self, size_t nbytes) except NULL
     cdef void copy_state(self, char* target) noexcept nogil
     cdef void set_state(self, const char* source) noexcept nogil
+    cdef void set_row(self, Py_ssize_t row) noexcept nogil
+    cdef void set_step(self, Py_ssize_t row, char* states, char* residuals) noexcept nogil
     cdef bint run_forward(self, Py_ssize_t row) noexcept nogil
     cdef bint run_backward(self) noexcept nogil
     cdef bint run(self, const Run* part, Py_ssize_t first, Py_ssize_t end) noexcept nogil
@@ -78,7 +85,8 @@ cdef class Frame:
     cdef void drop_every_other(self, char* states, Py_ssize_t count) noexcept nogil
     cdef bint fails_first_decision(self) noexcept nogil
     cdef Py_ssize_t run_while(self, Py_ssize_t room, int64_t* every, char* states) except? -2
-    cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1
+    cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows,
+                        char* residuals) except -1
 
 cdef TensorImpl tensor_like(Layout layout)
 cdef size_t layout_bytes(Layout layout) noexcept

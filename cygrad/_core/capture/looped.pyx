@@ -19,6 +19,10 @@ from cygrad._kernels.programs.linked cimport run_all_linked
 
 from cygrad._core.compute.dispatch import ops
 
+cdef enum:
+    MOST_RESIDUAL_BYTES = 1 << 28       # that a loop keeps,
+    RESIDUAL_BYTES_PER_KERNEL = 64      # of a step: more of them are sooner computed again
+
 cdef Op add = ops["add"]
 
 
@@ -73,6 +77,7 @@ cdef class LoopedStep:
         self.recorded += [(PASSED, k, (<Layout>layout).base) for k, layout in enumerate(self.result_layouts)
                           if (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable]
         self.fits = self.can_loop()
+        self.is_reversed_alone = not self.reads_results()
         self.find_summed_edges()
         decisions = [k for k in range(replay.forward_part.first, replay.forward_part.end) if replay.notes.notes[k].kind == DECISION]
         self.first_decision = decisions[0] if decisions else -1
@@ -115,12 +120,26 @@ cdef class LoopedStep:
         if self.can_reverse(reverse):
             self.reverse = reverse
             self.sums = tuple([number for (_, number), layout in zip(self.replay.read_often, sums) if layout is not None])
+            self.is_reversed_alone = not self.reads_results()
             self.find_summed_edges()
 
     cdef int find_summed_edges(self) except -1:
         self.summed_edges = tuple([(k, number) for k, number in enumerate(self.differentiable)
                                    if not self.is_slice(number) and (number in self.sums or not self.is_carried(number))])
         return 0
+
+    cdef bint reads_results(self) except -1:
+        """Return True if the backward part reads results of the step that are not carried."""
+        cdef set carried = {(<Layout>layout).base for layout in self.layouts}
+        return any([(<Layout>layout).kind == MADE and (<Layout>layout).base not in carried
+                    and (<Layout>layout).base in self.reverse.reads_back for layout in self.result_layouts])
+
+    cdef bint keeps_residuals(self, Py_ssize_t count) noexcept:
+        """Return True if a loop of so many steps keeps the values that the backward parts read, and runs no forward part again."""
+        cdef Part part = self.replay.forward_part
+        cdef size_t nbytes = self.replay.residual_bytes
+        return (self.is_reversed_alone and nbytes <= <size_t>(RESIDUAL_BYTES_PER_KERNEL * (part.end - part.first))
+                and nbytes * <size_t>count <= MOST_RESIDUAL_BYTES)
 
     cdef bint can_reverse(self, Replay replay):
         """Return True if the backward part of a program has kernels alone."""
@@ -185,6 +204,7 @@ cdef class Frame:
             raise MemoryError()
         self.pointers[ARENA] = self.take(max(replay.forward_part.arena_bytes, reverse.backward_part.arena_bytes))
         self.pointers[RESIDUALS] = self.take(replay.residual_bytes)
+        self.residual_bytes = (replay.residual_bytes + LINE - 1) // LINE * LINE
         for program in {replay, reverse}:
             for base in range((<Replay>program).first_own, (<Replay>program).bases):
                 self.pointers[base] = self.take((<Replay>program).sizes[base - (<Replay>program).first_own])
@@ -227,11 +247,24 @@ cdef class Frame:
                 memcpy(self.pointers[FIRST_INPUT + k], source, self.values[k].nbytes)
                 source += self.values[k].nbytes
 
-    cdef bint run_forward(self, Py_ssize_t row) noexcept nogil:
-        """Run the forward part on the slices of a row; False if a decision comes out otherwise."""
+    cdef void set_row(self, Py_ssize_t row) noexcept nogil:
         cdef int k
         for k in range(self.slice_count):
             self.pointers[FIRST_INPUT + self.carried + k] = self.slices[k].data + row * self.slices[k].stride
+
+    cdef void set_step(self, Py_ssize_t row, char* states, char* residuals) noexcept nogil:
+        """Have the backward part read a step: its slices, the carried values before and behind it, its residuals."""
+        cdef int k
+        self.set_row(row)
+        self.pointers[RESIDUALS] = residuals
+        for k in range(self.carried):
+            if not self.values[k].stays:
+                self.pointers[FIRST_INPUT + k], self.pointers[self.values[k].base] = states, states + self.state_bytes
+                states += self.values[k].nbytes
+
+    cdef bint run_forward(self, Py_ssize_t row) noexcept nogil:
+        """Run the forward part on the slices of a row; False if a decision comes out otherwise."""
+        self.set_row(row)
         return self.run(&self.forward, self.forward.first, self.forward.end)
 
     cdef bint run_backward(self) noexcept nogil:
@@ -285,8 +318,12 @@ cdef class Frame:
         cdef Py_ssize_t decision = self.first_decision
         return self.run(&self.forward, self.forward.first, decision) and not self.run(&self.forward, decision, decision + 1)
 
-    cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows) except -1:
-        """Run steps; `states` gets the carried values before each block, `rows` the results. False if a decision comes out otherwise."""
+    cdef bint run_steps(self, Py_ssize_t count, Py_ssize_t row, Py_ssize_t step, Py_ssize_t every, char* states, Rows* rows,
+                        char* residuals) except -1:
+        """Run steps; `states` gets the carried values before each block, `rows` the results, `residuals` the values for backward parts.
+
+        False if a decision comes out otherwise.
+        """
         cdef Py_ssize_t k = 0, stop
         cdef int j
         while k < count:
@@ -295,6 +332,8 @@ cdef class Frame:
                 while k < stop:
                     if states is not NULL and k % every == 0:
                         self.copy_state(states + k // every * self.state_bytes)
+                    if residuals is not NULL:
+                        self.pointers[RESIDUALS] = residuals + k * self.residual_bytes
                     if not self.run_forward(row):
                         break
                     if rows is not NULL:

@@ -2,7 +2,8 @@
 """The loop of a captured step: `scan`, `fori_loop` and `while_loop` without Python between their steps.
 
 The loop keeps the carried values before every so many steps, a block. Its backward begins with the last block: it runs the steps of the
-block again, then, from the last one, the forward and the backward part of each.
+block again, then, from the last one, the forward and the backward part of each. Where blocks are single steps that leave little for their
+backward parts, it keeps that, too, and runs the backward parts alone.
 """
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
@@ -13,7 +14,7 @@ from libc.string cimport memcpy
 from cygrad._core.capture.compiled_node cimport arrived_gradients, hand_over
 from cygrad._core.capture.layouts cimport Layout, suits
 from cygrad._core.capture.loop_gradients cimport Sums
-from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
+from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, LINE, MOST, Frame, LoopedStep, Rows, tensor_like
 from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
@@ -52,6 +53,7 @@ def run_looped(LoopedStep looped not None, list inputs not None, Py_ssize_t coun
     loop.count, loop.row, loop.step = count, row, step
     loop.room = count if states >= count else max(states, <Py_ssize_t>FEWEST_STATES) // 2
     loop.every = (count + loop.room - 1) // loop.room
+    loop.keeps_residuals = loop.is_recorded and loop.every == 1 and looped.keeps_residuals(count)
     return run_recorded(loop, inputs, rerun)
 
 
@@ -131,7 +133,12 @@ cdef class Loop:
     cdef LoopedStep looped
     cdef Py_ssize_t count, row, step    # steps; the row of the first one, and 1 or -1
     cdef Py_ssize_t every, room         # the steps of a block, and states that a backward may keep beside
-    cdef bint is_recorded
+    cdef bint is_recorded, keeps_residuals
+
+    cdef size_t state_room(self, Frame frame) noexcept:
+        """Return the bytes of the states that are kept: with residuals, of the last one, too, in whole lines."""
+        cdef size_t nbytes = frame.state_bytes * (self.room + self.keeps_residuals)
+        return (nbytes + LINE - 1) // LINE * LINE if self.keeps_residuals else nbytes
 
     def scan_steps(self, *inputs):
         """Return the carried values, the results of all steps, and, if it is recorded, the carried values before each block, and of a loop
@@ -146,13 +153,15 @@ cdef class Loop:
         cdef Layout layout
         cdef Frame frame
         cdef char* states
+        cdef char* residuals = NULL
         cdef int64_t counts[2]
         cdef int k, d
         note_look("it is a loop")
         check_operands(looped, inputs, self.count, self.row, last_row)
         frame = Frame(looped, list(inputs))
         if self.is_recorded:
-            sizes[0] = max(<intptr_t>frame.state_bytes * self.room, <intptr_t>1)
+            sizes[0] = <intptr_t>(self.state_room(frame) + (frame.residual_bytes * self.count if self.keeps_residuals else 0))
+            sizes[0] = max(sizes[0], <intptr_t>1)
             history = empty(CG_BOOL, 1, sizes)
         for k, layout in enumerate(looped.result_layouts):
             sizes[0] = self.count
@@ -166,6 +175,8 @@ cdef class Loop:
             if looped.is_carried(k):
                 memcpy(frame.pointers[FIRST_INPUT + k], value_address(<TensorImpl>inputs[k]), looped.values[k].nbytes)
         states = NULL if history is None else address(history)
+        if self.keeps_residuals:
+            residuals = states + self.state_room(frame)
         if self.count == UNTIL_THE_END:
             counts[1] = 1
             counts[0] = frame.run_while(self.room, &counts[1], states)
@@ -174,8 +185,10 @@ cdef class Loop:
             sizes[0] = 2
             count_and_block = empty(CG_INT64, 1, sizes)
             memcpy(address(count_and_block), counts, sizeof(counts))
-        elif not frame.run_steps(self.count, self.row, self.step, self.every, states, rows):
+        elif not frame.run_steps(self.count, self.row, self.step, self.every, states, rows, residuals):
             return None
+        if self.keeps_residuals:
+            frame.copy_state(states + self.count * frame.state_bytes)
         for k in range(looped.carried):
             if not looped.is_carried(k):
                 last.append(inputs[k])
@@ -197,12 +210,14 @@ cdef class Loop:
         cdef Sums totals
         cdef char* states = value_address(history)
         cdef char* spare
+        cdef char* residuals
         if count_and_block is not None:
             count, every = (<int64_t*>value_address(count_and_block))[0], (<int64_t*>value_address(count_and_block))[1]
         totals = Sums(self.looped, frame, list(inputs), weights[:len(gradients)], weights[len(gradients):], self.row, self.step, count)
         room = max(self.room, min(every, <Py_ssize_t>(FEW_BYTES // max(frame.state_bytes, <size_t>1))))
         spare = NULL if every == 1 else frame.take(frame.state_bytes * room)
-        if not (self.reverse_each(frame, totals, 0, count, states) if every == 1 else
+        residuals = states + self.state_room(frame) if self.keeps_residuals else NULL
+        if not (self.reverse_each(frame, totals, 0, count, states, residuals) if every == 1 else
                 self.reverse_blocks(frame, totals, 0, count, every, states, spare, room)):
             return None
         return totals.results()
@@ -224,10 +239,10 @@ cdef class Loop:
         if room < LEAST_ROOM and count > room:      # from the first state each time
             for k in range(count - 1, -1, -1):
                 frame.set_state(state)
-                if not frame.run_steps(k, row, self.step, 1, NULL, NULL):
+                if not frame.run_steps(k, row, self.step, 1, NULL, NULL, NULL):
                     return False
                 frame.copy_state(spare)
-                if not self.reverse_each(frame, sums, first + k, 1, spare):
+                if not self.reverse_each(frame, sums, first + k, 1, spare, NULL):
                     return False
             return True
         if count > room:
@@ -235,24 +250,27 @@ cdef class Loop:
             every = (count + blocks - 1) // blocks
             blocks = (count + every - 1) // every
         frame.set_state(state)
-        if not frame.run_steps((blocks - 1) * every, row, self.step, every, spare, NULL):
+        if not frame.run_steps((blocks - 1) * every, row, self.step, every, spare, NULL, NULL):
             return False
         frame.copy_state(spare + (blocks - 1) * frame.state_bytes)
         if every == 1:
-            return self.reverse_each(frame, sums, first, count, spare)
+            return self.reverse_each(frame, sums, first, count, spare, NULL)
         return self.reverse_blocks(frame, sums, first, count, every, spare, spare + blocks * frame.state_bytes, room - blocks)
 
-    cdef bint reverse_each(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, char* states) except -1:
-        """Reverse steps from the states before each."""
+    cdef bint reverse_each(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, char* states, char* residuals) except -1:
+        """Reverse steps from the states before each, and from the residuals of each, unless they are NULL."""
         cdef Py_ssize_t k = count - 1, row = self.row + (first + k) * self.step
         cdef bint runs = True
         while k >= 0:
             with nogil:
                 while k >= 0:
-                    frame.set_state(states + k * frame.state_bytes)
+                    if residuals is NULL:
+                        frame.set_state(states + k * frame.state_bytes)
+                    else:
+                        frame.set_step(row, states + k * frame.state_bytes, residuals + k * frame.residual_bytes)
                     sums.set_weights(row)
                     sums.begin_sums(row)
-                    runs = frame.run_forward(row) and frame.run_backward()
+                    runs = (residuals is not NULL or frame.run_forward(row)) and frame.run_backward()
                     if not runs:
                         break
                     sums.add_step(row)

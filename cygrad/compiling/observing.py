@@ -211,7 +211,8 @@ class Observation:
                 self.add_names(names_by(each, True))
         kinds = {*map(type, self.arguments.values())} - {Tensor}
         if kinds and any(each is UNKNOWN or type(each) in kinds for each in compared_by_identity(code, frame)):
-            self.end(frame, "compares by `is`, and an argument is a container, of which another one may have the same program")
+            self.end(frame, "compares by `is`, and an argument is a container or a local function, of which another one may have the same "
+                            "program")
         self.add_names(names_in(code))
         if names_in(code) & CLASS_CHECKS:
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token)

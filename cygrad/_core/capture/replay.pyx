@@ -24,6 +24,7 @@ from cygrad._core.operands.strided import as_strided
 
 cdef enum:
     KEPT_ARENA = 1 << 20        # larger ones are given back after a call
+    FEW_BASES = 32              # have their pointers on the stack
     STEPS_WITHOUT_GIL = 200
     BYTES_WITHOUT_GIL = 1 << 18
 
@@ -40,7 +41,8 @@ cdef class Replay(Captured):
     cdef list run_forward(self, list inputs, list state):
         """Return the results for other inputs; `state`, an empty list, gets the storages by base."""
         cdef TensorImpl tensor
-        cdef char** pointers = <char**>malloc(self.bases * sizeof(char*))
+        cdef char* few[FEW_BASES]
+        cdef char** pointers = <char**>few if self.bases <= FEW_BASES else <char**>malloc(self.bases * sizeof(char*))
         cdef int k
         if pointers is NULL:
             raise MemoryError()
@@ -55,7 +57,8 @@ cdef class Replay(Captured):
                 state[FIRST_INPUT + k], pointers[FIRST_INPUT + k] = tensor.storage, address(tensor)
             results = self.run(self.forward_part, inputs, state, pointers)
         finally:
-            free(pointers)
+            if pointers is not <char**>few:
+                free(pointers)
         if self.leaves_nothing_pending:
             run_own_program()
         return results
@@ -85,7 +88,8 @@ cdef class Replay(Captured):
         reads leaves it.
         """
         cdef TensorImpl tensor
-        cdef char** pointers = <char**>malloc(self.bases * sizeof(char*))
+        cdef char* few[FEW_BASES]
+        cdef char** pointers = <char**>few if self.bases <= FEW_BASES else <char**>malloc(self.bases * sizeof(char*))
         cdef int k
         if pointers is NULL:
             raise MemoryError()
@@ -100,7 +104,8 @@ cdef class Replay(Captured):
                 state[<int>base] = tensor.storage
             return self.run(self.backward_part, inputs + gradients, state, pointers)
         finally:
-            free(pointers)
+            if pointers is not <char**>few:
+                free(pointers)
 
     cdef list results_of(self, Part part, list inputs, list storages):
         cdef Layout layout
@@ -128,11 +133,11 @@ cdef class Replay(Captured):
     cdef list run(self, Part part, list inputs, list storages, char** pointers):
         """Run a part and return its results. GaveUp, or the error of a call or a signal, with all memory as it was."""
         cdef Storage arena = part.arenas.pop() if part.arenas else new_storage(part.arena_bytes)
-        cdef void* scratch = malloc(max(self.scratch_bytes, <size_t>1))
+        cdef void* scratch = malloc(self.scratch_bytes) if self.scratch_bytes else NULL
         cdef Py_ssize_t k = part.first, stop
         cdef bint released = part.end - part.first >= STEPS_WITHOUT_GIL or part.arena_bytes >= BYTES_WITHOUT_GIL
         cdef list before = None
-        if scratch is NULL:
+        if scratch is NULL and self.scratch_bytes:
             raise MemoryError()
         storages[ARENA], pointers[ARENA] = arena, arena.data
         fill_arena(arena.data, part.arena_bytes)

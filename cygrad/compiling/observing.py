@@ -85,6 +85,7 @@ class Observation:
 
     def __init__(self, function: Any, values: Iterable[Any], arguments: Mapping[int, Any]) -> None:
         self.arguments = arguments              # containers among these, by id: the key of the call has their items
+        self.codes_of_arguments = {each.__code__ for each in arguments.values() if isinstance(each, FunctionType)}      # local functions
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
@@ -343,8 +344,10 @@ class Observation:
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token)
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
-            if any(isinstance(key, FunctionType) and id(key) in self.arguments for key in value):
-                self.refuse(f"its code names a {type(value).__name__} with an argument as a key, and another function may have its program")
+        if self.codes_of_arguments and isinstance(value, (set, frozenset, dict, list, tuple)) and not self.codes_of_arguments.isdisjoint(
+                getattr(item, "__code__", None) for item in value):
+            self.refuse(f"its code can look for an argument in a {type(value).__name__} with a function of the same code: another one may "
+                        "have its program")
         for part in parts_of(value):
             if isinstance(part, BuiltinFunctionType):       # C code may call it
                 reason = reason_of_c(part)

@@ -126,16 +126,23 @@ def with_attribute(f, y):
 
 
 REGISTERED = of_tensor(0)
-RATES = {REGISTERED: 2.0}
+RATES, FUNCTIONS = {REGISTERED: 2.0}, [REGISTERED]
 
 
-@pytest.mark.parametrize("function, f, reason", [
-    (integrated, counter(), "changes an argument itself"),
-    (with_attribute, of_tensor(0), "changes an argument itself"),
-    (lambda f, y: y if f is REGISTERED else f(y), of_tensor(1), "compares by `is`"),
-    (lambda f, y: y * RATES.get(f, 1.0), REGISTERED, "a dict with an argument as a key"),
-    (lambda f, y: (f(y), f), of_tensor(0), "it returns a function")], ids=["counter", "attribute", "identity", "key", "result"])
-def test_refusals_of_local_functions(function, f, reason):
+REFUSED = {
+    "counter": (integrated, counter(), "changes an argument itself"),
+    "attribute": (with_attribute, of_tensor(0), "changes an argument itself"),
+    "identity": (lambda f, y: y if f is REGISTERED else f(y), of_tensor(1), "compares by `is`"),
+    "key": (lambda f, y: y * RATES.get(f, 1.0), REGISTERED, "look for an argument in a dict"),
+    "key of another one": (lambda f, y: y * RATES.get(f, 1.0), of_tensor(0), "look for an argument in a dict"),
+    "item": (lambda f, y: y if f in FUNCTIONS else f(y), of_tensor(0), "look for an argument in a list"),
+    "result": (lambda f, y: (f(y), f), of_tensor(0), "it returns a function"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_of_local_functions(name):
+    function, f, reason = REFUSED[name]
     assert reason in refusal(function, f, X)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.capture.number_pairs import number_of_pair
+from cygrad._core.capture.signature import is_local_function
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.noted_calls import call_again
@@ -188,15 +189,22 @@ class IntInput(FloatInput):
         return self._tensor.long()
 
 
-def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object) -> Any:
-    """Return a value with other values in place of all values of a type, also in containers (of a type); of all, in functions, too."""
+def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object, outer: tuple[Any, ...] = ()) -> Any:
+    """Return a value with other values in place of all values of a type, also in containers (of a type); of all, in functions, too.
+
+    outer: functions that lead to the value. One that leads to itself is not changed there.
+    """
     if type(value) is kind:
         return change(value)
     items, again = items_of_function(value) if containers is object and kind is not np.ndarray else ([], None)
     if again is None:
-        return mapped(lambda item: replaced(item, kind, change, containers), value) if isinstance(value, containers) else value
-    # The containers that a local function names are compared by identity.
-    results = [replaced(item, kind, change) if type(item) is kind or isinstance(value, functools.partial) else item for item in items]
+        return mapped(lambda item: replaced(item, kind, change, containers, outer), value) if isinstance(value, containers) else value
+    if any(value is each for each in outer):
+        return value
+    is_partial, outer = isinstance(value, functools.partial), (*outer, value)
+    # Other objects that a local function names are compared by identity.
+    results = [replaced(item, kind, change, object, outer) if type(item) is kind or is_partial or is_local_function(item) else item
+               for item in items]
     return value if all(map(operator.is_, results, items)) else again(results)
 
 

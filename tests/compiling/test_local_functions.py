@@ -40,6 +40,15 @@ def of_float(k):
     return slope
 
 
+def of_functions(k):
+    rate = 0.3 * k
+
+    def force(y):
+        return rate * y
+
+    return lambda y: force(y) - force(y * rate) + rate
+
+
 def of_numpy(k):
     rate = np.float64(k)
     return lambda y: y * rate
@@ -58,6 +67,7 @@ MODEL, TABLE, ARRAY = Model(2.0), [1.0, 2.0], np.arange(3.0)
 MAKERS = {
     "tensor": (of_tensor, 5),
     "float": (of_float, 4),
+    "floats of functions that it names": (of_functions, 4),
     "float64 of NumPy's": (of_numpy, 4),
     "floats in a partial function": (of_partial, 4),
     "global": (of_global, 5),

@@ -196,7 +196,7 @@ cpdef list variables_of(object function):
 cdef object kind_of_function(object function, list tensors, list others, tuple levels, bint has_inputs, tuple outer=()):
     """Return the kind of a local function: its code, and the kinds of its values; outer: the functions that lead to it.
 
-    Floats are tensors in the first of these alone. Objects that are neither plain nor local functions are compared by identity.
+    Objects that are neither plain nor local functions are compared by identity.
     """
     cdef tuple path = (*outer, function)
     cdef list kinds = [function.__name__, function.__qualname__, function.__doc__, function.__module__, function.__globals__["__name__"],
@@ -205,7 +205,7 @@ cdef object kind_of_function(object function, list tensors, list others, tuple l
     others.append(function.__code__)
     for value in variables_of(function):
         if isinstance(value, (TensorImpl, generic)) or is_plain_value(value) or hasattr(type(value), "__of_tensors__"):
-            kinds.append(kind_of_value(value, tensors, others, levels, has_inputs and not outer))
+            kinds.append(kind_of_value(value, tensors, others, levels, has_inputs))
         elif is_local_function(value) and value in path:
             kinds.append(path.index(value))
         elif is_local_function(value) and len(path) < DEEPEST:

@@ -100,6 +100,26 @@ def test_a_sparse_tensor_from_outside(form):
     assert compiled.cache_info() == (4, 2, 0, 2)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_sparse_tensor_from_outside_within_transforms(form):
+    matrix = FORMS[form](SQUARE)
+
+    def loss(v):
+        return ((matrix @ v).sin() ** 2).sum()
+
+    functions = {
+        "examples": lambda v: func.vmap(lambda v: matrix @ v)(cg.stack([v, v * 2])),
+        "a tangent": lambda v: func.jvp(loss, (v,), (v * 2,))[1],
+        "by columns": lambda v: func.jacfwd(lambda v: (matrix @ v).sin())(v),
+        "a hessian": lambda v: func.hessian(loss)(v),
+    }
+    for name, function in functions.items():
+        compiled = cg.compile(function, fullgraph=True)
+        for number in range(3):
+            assert bits(compiled(V + number)) == bits(function(V + number)), name
+        assert compiled.cache_info() == (2, 1, 0, 1)
+
+
 def test_gradients_of_a_sparse_tensor_from_outside():
     matrix = FORMS["sparse_csr"](SQUARE).requires_grad_()
 

@@ -4,7 +4,7 @@ from cygrad._core.capture.kinds cimport (has_pattern, is_plain_value, kind_of, o
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.rule_nodes cimport needs_node, record
 from cygrad._core.graph.rules cimport rule_op
-from cygrad._core.graph.tensor cimport BATCHED, DUAL, SPARSE, TensorImpl, VIEW, needs_grad, shallow_copy, tensor_type
+from cygrad._core.graph.tensor cimport BATCHED, DUAL, SPARSE, SPECIAL, TensorImpl, VIEW, needs_grad, shallow_copy, tensor_type
 from cygrad._core.levels.batches cimport Batch
 from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.levels.level cimport Level, active_levels
@@ -102,12 +102,17 @@ def tensors_behind(TensorImpl tensor not None, tuple levels not None):
     return parts
 
 
+cdef bint stands_for_itself(TensorImpl tensor):
+    """Return True for a tensor without tangents that is the same in all examples."""
+    return not tensor.flags & SPECIAL and (not tensor.flags & VIEW or visible_dual(tensor) is None)
+
+
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint may_have_hooks=False):
     """Return the kind of a tensor, and append the plain ones behind it."""
     cdef Py_ssize_t first = len(tensors)
     cdef TensorImpl part
-    if not levels and has_pattern(tensor):
-        return pattern_kind(tensor), kind_of_parts((<Sparse>tensor.special).inner, tensors, levels, may_have_hooks)
+    if has_pattern(tensor) and (not levels or stands_for_itself((<Sparse>tensor.special).inner)):
+        return pattern_kind(tensor), kind_of_parts((<Sparse>tensor.special).inner, tensors, (), may_have_hooks)
     if not levels:
         tensors.append(tensor)
         return kind_of(tensor, may_have_hooks)

@@ -35,6 +35,7 @@ from cygrad.compiling.frames import (
     is_inside,
     is_observed,
     is_of_library,
+    is_of_python,
     is_of_user,
     names_in,
     runs_code_of_user,
@@ -134,7 +135,8 @@ class Observation:
             self.observe(self.meet_call, frame)
         elif event == "c_call" and self.impure is None:
             self.observe(self.meet_call_of_c, argument, frame)
-        elif event == "return" and (isinstance(argument, TensorImpl) or not is_opaque(argument)):
+        elif event == "return" and (self.cached_codes or is_of_python(frame.f_code)) and (
+                isinstance(argument, TensorImpl) or not is_opaque(argument)):
             self.observe(self.meet_result, frame, argument)
 
     def observe(self, function: Callable[..., Any], *args: Any) -> Any:

@@ -40,6 +40,8 @@ REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEf
            "get_printoptions", "import_module", "isEnabledFor", "locate", "localeconv", "resolve_name", "inspect.stack"}
 CHANGES = {"addHandler", "basicConfig", "removeHandler", "setLevel", "set_printoptions", "setbufsize", "seterr", "seterrcall"}
 
+REPORTS_OR_CHANGES = REPORTS | CHANGES
+
 
 def reason_of_call(function: Any, frame: FrameType) -> str | None:
     """Return why a function written in C, which a frame calls, has another result each time; None: it has not."""
@@ -84,7 +86,7 @@ def reason_of_report(frame: FrameType, caller: FrameType) -> str | None:
     """Return why no program repeats a call of Python's library or NumPy's by name: it returns or changes a state."""
     code = frame.f_code
     name = "inspect.stack" if code is inspect.stack.__code__ else code.co_name
-    if name not in REPORTS | CHANGES or not is_of_library(code) or is_imported(frame):
+    if name not in REPORTS_OR_CHANGES or not is_of_library(code) or is_imported(frame):
         return None
     is_of_user = not (is_inside(caller.f_code) or is_of_python(caller.f_code))
     if not is_of_user or name.rpartition(".")[2] not in names_in(caller.f_code):       # a kernel has logged

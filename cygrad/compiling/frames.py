@@ -58,10 +58,8 @@ def is_of_library(code: CodeType) -> bool:
     return is_of_python(code) or code.co_filename.startswith((NUMPY, "<frozen"))
 
 
-def serves_package(frame: FrameType | None) -> bool:
-    """Return True for code of SciPy that the package has called."""
-    if frame is None or not frame.f_code.co_filename.startswith(SCIPY):
-        return False
+def is_called_by_package(frame: FrameType | None) -> bool:
+    """Return True if a frame, of code of SciPy, serves a call by the package."""
     while frame is not None and frame.f_code.co_filename.startswith(SCIPY):
         frame = frame.f_back
     return frame is not None and is_code_of_package(frame.f_code)

@@ -30,6 +30,7 @@ from cygrad.compiling.frames import (
     compared_by_identity,
     imports_of,
     instructions_of,
+    is_called_by_package,
     is_code_of_package,
     is_imported,
     is_inside,
@@ -39,7 +40,6 @@ from cygrad.compiling.frames import (
     is_of_user,
     names_in,
     runs_code_of_user,
-    serves_package,
     serves_user,
     writes_messages,
 )
@@ -129,7 +129,7 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
         if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
             return
-        if frame.f_code.co_filename.startswith(SCIPY) and serves_package(frame):
+        if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame):
             return
         if event == "call":
             self.observe(self.meet_call, frame)
@@ -347,7 +347,7 @@ class Observation:
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
         if self.codes_of_arguments and isinstance(value, (set, frozenset, dict, list, tuple)) and not self.codes_of_arguments.isdisjoint(
-                getattr(item, "__code__", None) for item in value):
+                item.__code__ for item in value if type(item) is FunctionType):
             self.refuse(f"its code can look for an argument in a {type(value).__name__} with a function of the same code: another one may "
                         "have its program")
         for part in parts_of(value):

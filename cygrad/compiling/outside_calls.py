@@ -39,7 +39,6 @@ STATEFUL = sys.stdlib_module_names - PURE
 REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall",
            "get_printoptions", "import_module", "isEnabledFor", "locate", "localeconv", "resolve_name", "inspect.stack"}
 CHANGES = {"addHandler", "basicConfig", "removeHandler", "setLevel", "set_printoptions", "setbufsize", "seterr", "seterrcall"}
-
 REPORTS_OR_CHANGES = REPORTS | CHANGES
 
 

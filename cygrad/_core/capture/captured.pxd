@@ -89,4 +89,6 @@ cdef class Captured:
     cdef int add_base(self, int number, bint late, list bases) except -1
 
 # Fill new memory of a replay, in tests.
+# Of a slot: in whole cache lines.
+cdef size_t rounded(size_t nbytes) noexcept
 cdef void fill_arena(char* data, size_t nbytes) noexcept

@@ -12,7 +12,6 @@ from cygrad._kernels.programs.linked cimport Address, LinkedStep
 cdef enum:
     MOST = 64                   # values of a kind: carried ones, slices, results
     BETWEEN_SIGNALS = 1024      # steps
-    LINE = 64                   # bytes
 
 # Values of a loop that require gradients.
 cdef enum Kind:
@@ -71,7 +70,7 @@ cdef class Frame:
     cdef char** pointers
     cdef void* scratch
     cdef size_t state_bytes             # of all carried values
-    cdef size_t residual_bytes          # of the values that the backward part reads, in whole lines
+    cdef size_t residual_bytes          # of the values of a step that the backward part reads, in whole lines
     cdef list storages                  # keep the memory
     cdef char* take(self, size_t nbytes) except NULL
     cdef void copy_state(self, char* target) noexcept nogil

@@ -204,7 +204,7 @@ cdef class Frame:
             raise MemoryError()
         self.pointers[ARENA] = self.take(max(replay.forward_part.arena_bytes, reverse.backward_part.arena_bytes))
         self.pointers[RESIDUALS] = self.take(replay.residual_bytes)
-        self.residual_bytes = (replay.residual_bytes + LINE - 1) // LINE * LINE
+        self.residual_bytes = replay.residual_bytes
         for program in {replay, reverse}:
             for base in range((<Replay>program).first_own, (<Replay>program).bases):
                 self.pointers[base] = self.take((<Replay>program).sizes[base - (<Replay>program).first_own])

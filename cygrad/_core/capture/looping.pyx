@@ -14,8 +14,8 @@ from libc.string cimport memcpy
 from cygrad._core.capture.compiled_node cimport arrived_gradients, hand_over
 from cygrad._core.capture.layouts cimport Layout, suits
 from cygrad._core.capture.loop_gradients cimport Sums
-from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, LINE, MOST, Frame, LoopedStep, Rows, tensor_like
-from cygrad._core.capture.captured cimport FIRST_INPUT
+from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
+from cygrad._core.capture.captured cimport FIRST_INPUT, rounded
 from cygrad._core.graph.history cimport attach, connect
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_STANDS_FOR_SEVERAL, Node, finish_node_type, init_node
@@ -137,8 +137,7 @@ cdef class Loop:
 
     cdef size_t state_room(self, Frame frame) noexcept:
         """Return the bytes of the states that are kept: with residuals, of the last one, too, in whole lines."""
-        cdef size_t nbytes = frame.state_bytes * (self.room + self.keeps_residuals)
-        return (nbytes + LINE - 1) // LINE * LINE if self.keeps_residuals else nbytes
+        return rounded(frame.state_bytes * (self.room + 1)) if self.keeps_residuals else frame.state_bytes * self.room
 
     def scan_steps(self, *inputs):
         """Return the carried values, the results of all steps, and, if it is recorded, the carried values before each block, and of a loop

@@ -29,6 +29,19 @@ cdef enum:
     BYTES_WITHOUT_GIL = 1 << 18
 
 
+cdef char** pointers_in(char** few, int count) except NULL:
+    """Return memory for pointers: the few on the stack, if they suffice."""
+    cdef char** pointers = few if count <= FEW_BASES else <char**>malloc(count * sizeof(char*))
+    if pointers is NULL:
+        raise MemoryError()
+    return pointers
+
+
+cdef void free_pointers(char** pointers, char** few) noexcept:
+    if pointers is not few:
+        free(pointers)
+
+
 class GaveUp(Exception):
     """A replay gave up, and has changed nothing."""
 
@@ -42,10 +55,8 @@ cdef class Replay(Captured):
         """Return the results for other inputs; `state`, an empty list, gets the storages by base."""
         cdef TensorImpl tensor
         cdef char* few[FEW_BASES]
-        cdef char** pointers = <char**>few if self.bases <= FEW_BASES else <char**>malloc(self.bases * sizeof(char*))
+        cdef char** pointers = pointers_in(few, self.bases)
         cdef int k
-        if pointers is NULL:
-            raise MemoryError()
         try:
             state += [None] * self.bases
             if self.residual_bytes:
@@ -57,8 +68,7 @@ cdef class Replay(Captured):
                 state[FIRST_INPUT + k], pointers[FIRST_INPUT + k] = tensor.storage, address(tensor)
             results = self.run(self.forward_part, inputs, state, pointers)
         finally:
-            if pointers is not <char**>few:
-                free(pointers)
+            free_pointers(pointers, few)
         if self.leaves_nothing_pending:
             run_own_program()
         return results
@@ -89,10 +99,8 @@ cdef class Replay(Captured):
         """
         cdef TensorImpl tensor
         cdef char* few[FEW_BASES]
-        cdef char** pointers = <char**>few if self.bases <= FEW_BASES else <char**>malloc(self.bases * sizeof(char*))
+        cdef char** pointers = pointers_in(few, self.bases)
         cdef int k
-        if pointers is NULL:
-            raise MemoryError()
         try:
             state += [None] * (self.bases - len(state))
             state[CONSTANTS] = self.constants
@@ -104,8 +112,7 @@ cdef class Replay(Captured):
                 state[<int>base] = tensor.storage
             return self.run(self.backward_part, inputs + gradients, state, pointers)
         finally:
-            if pointers is not <char**>few:
-                free(pointers)
+            free_pointers(pointers, few)
 
     cdef list results_of(self, Part part, list inputs, list storages):
         cdef Layout layout

@@ -14,7 +14,7 @@ from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.kinds import Uncommon, has_signature, shared_memory
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import signature_of
+from cygrad._core.capture.signature import COMPILED_STEP, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays
@@ -88,9 +88,9 @@ def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     if not isinstance(function, FunctionType):
         return Compiled(function, False, is_step=True)
-    known: Compiled | None = vars(function).get("__captured__")     # it dies with the function
+    known: Compiled | None = vars(function).get(COMPILED_STEP)     # it dies with the function
     if known is None or known._function is not function:            # `functools.wraps` copies it to another one
-        known = function.__dict__["__captured__"] = Compiled(function, False, is_step=True)
+        known = function.__dict__[COMPILED_STEP] = Compiled(function, False, is_step=True)
     return known
 
 

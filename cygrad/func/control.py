@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from cygrad._core.capture.compiled_node import sees_results_alone
 from cygrad._core.capture.kinds import Uncommon
+from cygrad._core.capture.signature import MADE_STEP
 from cygrad._core.graph.notes import is_noting, noted_steps, refuse_decisions
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
@@ -291,12 +292,12 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
 
 def _kept_step(body: Callable[..., Any], cond: Callable[[Any], Any] | None, make: Callable[..., Step]) -> Step:
     """Return the step that is made of a body and a predicate: of the same two functions the same one each time, as it keeps its program."""
-    known = getattr(body, "__dict__", {}).get("__step__")
+    known = getattr(body, "__dict__", {}).get(MADE_STEP)
     if known is not None and known[0] is body and known[1] is cond:     # `functools.wraps` copies it to another function
         return cast("Step", known[2])
     step = make(body, cond)
     if isinstance(body, FunctionType):
-        body.__dict__["__step__"] = body, cond, step
+        body.__dict__[MADE_STEP] = body, cond, step
     return step
 
 

@@ -3,6 +3,9 @@ from typing import Any
 from cygrad._core.levels.level import Level
 from cygrad.tensor import Tensor
 
+COMPILED_STEP: str
+MADE_STEP: str
+
 def parts_of(tensor: Tensor, levels: tuple[Level, ...]) -> tuple[Any, list[Tensor]]: ...
 def tensors_behind(tensor: Tensor, levels: tuple[Level, ...]) -> list[Tensor]: ...
 def is_record(value: object) -> bool: ...

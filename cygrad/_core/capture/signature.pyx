@@ -31,7 +31,9 @@ cdef enum:
 
 cdef object EMPTY_CELL = CellType()
 cdef int IS_NESTED = CO_NESTED
-cdef set KEPT = {"__captured__", "__step__"}    # by the package
+# Attributes that the package gives to functions that are steps of loops: the step compiled, and the step that is made of a body.
+COMPILED_STEP, MADE_STEP = "__captured__", "__step__"
+cdef set KEPT = {COMPILED_STEP, MADE_STEP}
 cdef Py_ssize_t PLAIN_SIZE = type("Plain", (), {}).__basicsize__
 
 
@@ -211,10 +213,9 @@ cdef object kind_of_function(object function, list tensors, list others, tuple l
     for value in variables_of(function):
         if isinstance(value, (TensorImpl, generic)) or is_plain_value(value) or hasattr(type(value), "__of_tensors__"):
             kinds.append(kind_of_value(value, tensors, others, levels, has_inputs))
-        elif is_local_function(value) and value in path:
-            kinds.append(path.index(value))
-        elif is_local_function(value) and len(path) < DEEPEST:
-            kinds.append(kind_of_function(value, tensors, others, levels, has_inputs, path))
+        elif is_local_function(value) and (value in path or len(path) < DEEPEST):
+            kinds.append(path.index(value) if value in path else
+                         kind_of_function(value, tensors, others, levels, has_inputs, path))
         else:
             others.append((value,))
             kinds.append(id(value))

@@ -6,8 +6,9 @@ die in a part, residuals that the backward part reads, constants, then one for e
 from libc.stdint cimport intptr_t
 
 from cygrad._core.capture.layouts cimport Layout
+from cygrad._core.capture.liveness cimport Touches
 from cygrad._core.graph.noted_calls cimport Call
-from cygrad._core.graph.notes cimport Note, Notes
+from cygrad._core.graph.notes cimport Note, Notes, Slot
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.memory.storage cimport Storage
 from cygrad._kernels.programs.kernel cimport kernel_function
@@ -46,7 +47,6 @@ cdef class Captured:
     cdef list late                      # of these, whether memory is made when it is first touched
     cdef dict places                    # stop -> (bases, offsets) of its tensors
     cdef list groups                    # of StepGroup
-    cdef set shared                     # slots that steps whose results may be pending touch: each has a base of its own
     cdef size_t residual_bytes, scratch_bytes
     cdef readonly Py_ssize_t argument_sets      # different arguments of kernels: equal ones are one, and stay in the caches
     cdef Storage constants
@@ -64,29 +64,30 @@ cdef class Captured:
     cdef public object guards           # of values that code in the backward part names
     cdef public object frees            # the values that a backward frees which does not keep the graph, as numbers; None: all
     cdef readonly list others           # programs of further backward parts, for gradients of other layouts; None: there is none
-    cdef int take_places(self, Captured before, list bases) except -1
+    cdef int take_places(self, Captured before) except -1
     cdef int plan(self, list inputs, list results, list back, Captured before) except -1
     cdef str step_name(self, Py_ssize_t k)
-    cdef list slots_of(self, Py_ssize_t k)
-    cdef tuple base_of_outside(self, int number, list inputs)
     cdef int number_bases(self, int count, Captured before) except -1
-    cdef int place_constants(self, list bases) except -1
-    cdef Layout place_result(self, TensorImpl tensor, list inputs, list bases)
-    cdef int place_rest(self, list bases, list first, list last, list used) except -1
-    cdef int make_groups(self, list used, list first, list last, list bases) except -1
-    cdef int link(self, list bases) except -1
-    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, dict loops, list bases) except -1
+    cdef int place_inputs(self, list inputs) except -1
+    cdef int place_outside(self, int number, list inputs) except -1
+    cdef int place_constants(self) except -1
+    cdef Layout place_result(self, TensorImpl tensor, list inputs)
+    cdef int place_rest(self, Touches touches) except -1
+    cdef int link(self) except -1
+    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, dict loops) except -1
     cdef int link_kernel(self, LinkedStep* step, kernel_function run, void* arguments, size_t argument_bytes, int outcome,
                          dict known) except -1
-    cdef int link_addresses(self, LinkedStep* step, list places, list bases) except -1
+    cdef int link_addresses(self, LinkedStep* step, list places) except -1
     cdef int run_over_end(self, const Note* note) except -1
-    cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1
-    cdef int lay_out(self, Call call, list bases) except -1
-    cdef int find_writes(self, Part part, list bases) except -1
-    cdef int find_shared(self) except -1
+    cdef bint link_places(self, const Note* note, LinkedStep* step, int kind) noexcept
+    cdef int lay_out(self, Call call) except -1
+    cdef int find_writes(self, Part part) except -1
+    cdef int add_write(self, Part part, Py_ssize_t k, int number, dict written) except -1
+    cdef int find_shared(self, Captured before) except -1
     cdef set slots_of_results(self, list results)
-    cdef int find_stops(self, Part part, list used, list last, list bases) except -1
-    cdef int add_base(self, int number, bint late, list bases) except -1
+    cdef list bases_in(self, Part part, Touches touches)
+    cdef int find_stops(self, Part part, Touches touches) except -1
+    cdef int add_base(self, Slot* slot, bint late) except -1
 
 # Fill new memory of a replay, in tests.
 # Of a slot: in whole cache lines.

@@ -1,12 +1,13 @@
 # cython: cdivision=True
 """Captured programs (see captured.pxd for the contract)."""
 cimport cython
-from libc.limits cimport INT_MAX
+from libc.limits cimport INT_MAX, USHRT_MAX
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.grouping cimport StepGroup, group_steps, put_off_numbers
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
+from cygrad._core.capture.liveness cimport Touches
 from cygrad._core.capture.shortening cimport shorten
 from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
@@ -65,17 +66,8 @@ cdef bint is_constant(Layout layout) noexcept:
     return layout is not None and layout.kind == MADE and layout.base == CONSTANTS
 
 
-cdef int find_lives(list used, list first, list last) except -1:
-    """Find the first and the last step that touches each slot; -1: there is none."""
-    cdef Py_ssize_t k
-    cdef int number
-    first[:] = last[:] = [-1] * len(first)
-    for k in range(len(used)):
-        for number in used[k]:
-            if first[number] < 0:
-                first[number] = k
-            last[number] = k
-    return 0
+cdef inline bint is_fallible(const Note* note) noexcept:
+    return not note.traits.safe or note.kind != LAUNCH
 
 
 cdef size_t rounded(size_t nbytes) noexcept:
@@ -109,6 +101,11 @@ cdef Room new_room():
     return room
 
 
+cdef inline int place(Slot* slot, int base, intptr_t offset) noexcept:
+    slot.placed, slot.base, slot.offset = True, base, offset
+    return 0
+
+
 @cython.final
 cdef class Part:
     pass
@@ -132,6 +129,7 @@ cdef class Captured:
         self.forward_part.first, self.forward_part.end = 0, split
         self.backward_part.first, self.backward_part.end = split, notes.count
         self.forward_part.arenas, self.backward_part.arenas, self.sizes, self.late, self.places = [], [], [], [], {}
+        self.groups = []
         self.plan(inputs + [each for each in gradients if each is not None], results, back, before)
         notes.forget_tensors()
 
@@ -170,44 +168,38 @@ cdef class Captured:
     # ----- The plan -----
     cdef int plan(self, list inputs, list results, list back, Captured before) except -1:
         cdef Notes notes = self.notes
-        cdef int number, k
+        cdef Touches touches
         cdef Py_ssize_t split
-        cdef list bases, first, last, used
         if notes.failed:
             raise Uncapturable("there was no memory to note it")
         put_off_numbers(notes, 0, self.forward_part.end)
         put_off_numbers(notes, self.backward_part.first, notes.count)
-        self.find_shared()
-        untouched = set(range(notes.forgotten_slots))
-        if before is not None:
-            self.shared |= before.shared & untouched
-        split = shorten(notes, self.forward_part.end, self.shared | untouched, self.slots_of_results(results + back))
+        self.find_shared(before)
+        split = shorten(notes, self.forward_part.end, self.slots_of_results(results + back))
         self.forward_part.end = self.backward_part.first = split
         self.backward_part.end = notes.count
-        bases = [None] * notes.slot_count       # of each slot: (base, offset of its first byte)
-        first, last = [-1] * notes.slot_count, [-1] * notes.slot_count
-        used = [self.slots_of(k) for k in range(notes.count)]
         self.number_bases(<int>len(inputs), before)
-        find_lives(used, first, last)
-        for number in range(notes.slot_count):
-            if notes.slots[number].origin == OUTSIDE and first[number] >= 0:
-                bases[number] = self.base_of_outside(number, inputs)
-        self.place_constants(bases)
-        self.forward_part.results = [self.place_result(tensor, inputs, bases) for tensor in results]
+        touches = Touches(notes, [])
+        self.place_inputs(inputs)
+        self.place_constants()
+        self.forward_part.results = [self.place_result(tensor, inputs) for tensor in results]
         if before is not None:
-            self.take_places(before, bases)
-        self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs, bases) for tensor in back]
-        self.make_groups(used, first, last, bases)
-        self.place_rest(bases, first, last, used)
-        self.link(bases)
+            self.take_places(before)
+        self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs) for tensor in back]
         for part in (self.forward_part, self.backward_part):
-            self.find_writes(part, bases)
-            self.find_stops(part, used, last, bases)
+            self.groups += group_steps(notes, (<Part>part).first, (<Part>part).end)
+        if self.groups:
+            touches = Touches(notes, self.groups)
+        self.place_rest(touches)
+        self.link()
+        for part in (self.forward_part, self.backward_part):
+            self.find_writes(part)
+            self.find_stops(part, touches)
         self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
         self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
         self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.recorded])
-        self.reads_back = tuple(sorted({bases[number][0] for k in range(split, notes.count) for number in used[k]}))
+        self.reads_back = tuple(self.bases_in(self.backward_part, touches))
         return 0
 
     cdef int number_bases(self, int count, Captured before) except -1:
@@ -221,54 +213,33 @@ cdef class Captured:
         self.first_own = self.bases
         return 0
 
-    cdef int take_places(self, Captured before, list bases) except -1:
+    cdef int take_places(self, Captured before) except -1:
         """Place the values of the forward part, which another program runs, where that keeps them."""
+        cdef const Slot* other
         cdef Slot* slot
         cdef int number
         for number in range(self.notes.forgotten_slots):
-            slot = &before.notes.slots[number]
-            if self.notes.slots[number].origin == FRESH and slot.base:
-                bases[number] = slot.base, slot.place
+            slot, other = &self.notes.slots[number], &before.notes.slots[number]
+            if slot.origin == FRESH and other.lasting:
+                slot.placed, slot.base, slot.offset = True, other.base, other.offset
         self.forward_part.results = before.forward_part.results
         return 0
-
-    cdef int make_groups(self, list used, list first, list last, list bases) except -1:
-        """Group maps: a group touches its slots at its first step. Values within have no place."""
-        cdef StepGroup group
-        cdef list uses = [0] * self.notes.slot_count
-        cdef set inner = set()
-        cdef Py_ssize_t k
-        cdef int number
-        for k in range(self.notes.count):
-            for number in set(used[k]):
-                uses[number] += 1
-        self.groups = []
-        for part in (self.forward_part, self.backward_part):
-            self.groups += group_steps(self.notes, part.first, part.end, self.shared, uses, bases, inner)
-        if self.groups:
-            used[:] = [self.slots_of(k) for k in range(self.notes.count)]
-            for group in self.groups:
-                used[group.first] = [number for number, _ in group.places]
-                for k in range(group.first + 1, group.end):
-                    used[k] = []
-            find_lives(used, first, last)
-        return 0
-
-    cdef list slots_of(self, Py_ssize_t k):
-        """Return the slots that a step touches."""
-        cdef Note* note = &self.notes.notes[k]
-        cdef int j
-        if note.kind == CALL:
-            return [place[0] for place in (<Call>self.calls[note.outcome]).places]
-        return [note.places[j].slot for j in range(note.count)]
 
     cdef set slots_of_results(self, list results):
         """Return the slots of the tensors among some results."""
         cdef TensorImpl tensor
         return {self.notes.number_of(owner_of(tensor.storage)) for tensor in results if tensor is not None}
 
-    cdef tuple base_of_outside(self, int number, list inputs):
-        """Return the base of memory that was there before: of an input in which all lies that steps touch."""
+    cdef int place_inputs(self, list inputs) except -1:
+        """Place the memory that was there before, where steps touch it."""
+        cdef int number
+        for number in range(self.notes.slot_count):
+            if self.notes.slots[number].origin == OUTSIDE and self.notes.slots[number].uses:
+                self.place_outside(number, inputs)
+        return 0
+
+    cdef int place_outside(self, int number, list inputs) except -1:
+        """Place memory from outside: in an input in which all lies that steps touch."""
         cdef Slot* slot = &self.notes.slots[number]
         cdef Storage storage = self.notes.outside[number]
         cdef TensorImpl tensor
@@ -276,7 +247,7 @@ cdef class Captured:
         cdef list parts = []
         cdef int k
         if slot.first >= slot.end:
-            return CONSTANTS, 0         # no element is touched
+            return place(slot, CONSTANTS, 0)        # no element is touched
         for k, tensor in enumerate(inputs):
             if owner_of(tensor.storage) is storage and tensor.count:
                 offset = byte_offset(tensor)
@@ -286,24 +257,25 @@ cdef class Captured:
             if first <= reached:
                 reached = max(reached, end)
         if parts and reached >= slot.end:
-            return parts[0][2], parts[0][3]     # the others lie there as they do now: that is guarded
+            return place(slot, parts[0][2], parts[0][3])        # the others lie there as they do now: that is guarded
         raise Uncapturable("it reads more of a tensor's memory than the tensor that it names" if parts else
                            "it reads a tensor that is neither an argument nor found by a name that its code uses: give it as an argument")
 
-    cdef int place_constants(self, list bases) except -1:
+    cdef int place_constants(self) except -1:
         cdef Room room = new_room()
         cdef int number
         cdef bytes values
         for number, values in self.notes.constants.items():
-            bases[number] = CONSTANTS, room.take(len(values))
+            place(&self.notes.slots[number], CONSTANTS, room.take(len(values)))
         self.constants = new_storage(max(room.top, <size_t>1))
         for number, values in self.notes.constants.items():
-            memcpy(self.constants.data + <intptr_t>bases[number][1], <const char*>values, len(values))
+            memcpy(self.constants.data + self.notes.slots[number].offset, <const char*>values, len(values))
         return 0
 
-    cdef Layout place_result(self, TensorImpl tensor, list inputs, list bases):
+    cdef Layout place_result(self, TensorImpl tensor, list inputs):
         """Return the layout of a result; one that a step has made gets a base of its own for its memory."""
         cdef Storage storage = owner_of(tensor.storage)
+        cdef Slot* slot
         cdef int number, k
         cdef TensorImpl other
         for k in range(len(inputs)):
@@ -319,94 +291,104 @@ cdef class Captured:
         number = self.notes.number_of(storage)
         if tensor.count == 0:
             return layout_at(tensor, MADE, CONSTANTS, 0)
-        if number < 0 or not self.notes.slots[number].written and self.notes.slots[number].origin != CONSTANT:
+        slot = &self.notes.slots[number]
+        if number < 0 or not slot.written and slot.origin != CONSTANT:
             raise Uncapturable("a result was not computed by its operators")
-        if number < self.notes.forgotten_slots and self.notes.slots[number].origin == FRESH:
+        if number < self.notes.forgotten_slots and slot.origin == FRESH:
             raise Uncapturable("a gradient is a value of the function itself")
-        if bases[number] is None:
-            self.add_base(number, number in self.shared, bases)
-        return layout_at(tensor, MADE, bases[number][0], byte_offset(tensor) + bases[number][1])
+        if not slot.placed:
+            self.add_base(slot, slot.shared)
+            slot.lasting = True
+        return layout_at(tensor, MADE, slot.base, byte_offset(tensor) + slot.offset)
 
-    cdef int add_base(self, int number, bint late, list bases) except -1:
+    cdef int add_base(self, Slot* slot, bint late) except -1:
         """Give a slot a base of its own."""
-        bases[number] = self.bases, 0
-        self.notes.slots[number].base = self.bases
+        place(slot, self.bases, 0)
         self.bases += 1
-        self.sizes.append(self.notes.slots[number].nbytes)
+        self.sizes.append(slot.nbytes)
         self.late.append(late)
         return 0
 
-    cdef int place_rest(self, list bases, list first, list last, list used) except -1:
+    cdef int place_rest(self, Touches touches) except -1:
         """Place the slots that die in a part in its arena, each where another one has died before, and residuals side by side."""
         cdef Room residuals = new_room(), room
         cdef Part part
         cdef Slot* slot
-        cdef Py_ssize_t split = self.forward_part.end, k
-        cdef int number
-        cdef set mine = set()
+        cdef Py_ssize_t split = self.forward_part.end, k, j
         for part in (self.forward_part, self.backward_part):
             room = new_room()
             for k in range(part.first, part.end):
-                for number in used[k]:
-                    if bases[number] is not None:
+                for j in range(touches.starts[k], touches.starts[k + 1]):
+                    slot = &self.notes.slots[touches.slots[j]]
+                    if slot.placed:
                         continue
-                    slot = &self.notes.slots[number]
-                    if number < self.notes.forgotten_slots:
+                    if touches.slots[j] < self.notes.forgotten_slots:
                         raise Uncapturable("its backward reads values that it does not read for other gradients")
-                    if number in self.shared:
-                        self.add_base(number, True, bases)
-                        if last[number] < split:
-                            slot.base = 0
-                    elif first[number] < split <= last[number]:
-                        slot.base, slot.place = RESIDUALS, residuals.take(slot.nbytes)
-                        bases[number] = RESIDUALS, slot.place
+                    slot.lasting = slot.first_step < split <= slot.last_step
+                    if slot.shared:
+                        self.add_base(slot, True)
+                        slot.lasting = slot.last_step >= split
+                    elif slot.lasting:
+                        place(slot, RESIDUALS, residuals.take(slot.nbytes))
                     else:
-                        bases[number] = ARENA, room.take(slot.nbytes)
-                        mine.add(number)
-                for number in used[k]:
-                    if last[number] == k and number in mine:
-                        mine.discard(number)
-                        room.give(self.notes.slots[number].nbytes, bases[number][1])
+                        place(slot, ARENA, room.take(slot.nbytes))
+                for j in range(touches.starts[k], touches.starts[k + 1]):
+                    slot = &self.notes.slots[touches.slots[j]]
+                    if slot.last_step == k and slot.base == ARENA:
+                        room.give(slot.nbytes, slot.offset)
+                        slot.last_step = -1
             part.arena_bytes = max(room.top, <size_t>LEAST_ARENA)
         self.residual_bytes = residuals.top
         return 0
 
-    cdef int find_shared(self) except -1:
+    cdef int find_shared(self, Captured before) except -1:
         """Find the slots that steps whose results may be pending touch: other steps must not meet them in the arena."""
         cdef Note* note
         cdef Py_ssize_t k
-        self.shared = set()
+        cdef int j
         for k in range(self.notes.count):
             note = &self.notes.notes[k]
-            if note.traits.again is not NULL:
-                self.shared.update(self.slots_of(k))
+            for j in range(note.count if note.traits.again is not NULL else 0):
+                self.notes.slots[note.places[j].slot].shared = True
+        for k in range(self.notes.forgotten_slots):
+            self.notes.slots[k].shared |= before.notes.slots[k].shared
         return 0
 
-    cdef int find_stops(self, Part part, list used, list last, list bases) except -1:
+    cdef list bases_in(self, Part part, Touches touches):
+        """Return the bases that the steps of a part touch, in order."""
+        cdef bytearray touched = bytearray(self.bases)
+        cdef Py_ssize_t j
+        for j in range(touches.starts[part.first], touches.starts[part.end]):
+            touched[self.notes.slots[touches.slots[j]].base] = 1
+        return [base for base, is_touched in enumerate(touched) if is_touched]
+
+    cdef int find_stops(self, Part part, Touches touches) except -1:
         """Find the steps that are run one by one, and where memory that may be pending dies: a result that dies is never written."""
-        cdef Py_ssize_t k
-        cdef int number
-        cdef list layouts = self.forward_part.results + self.backward_part.results
+        cdef const Slot* slots = self.notes.slots
+        cdef const Slot* slot
+        cdef const Note* note
+        cdef list layouts = self.forward_part.results + self.backward_part.results, dying
         cdef set results = {(<Layout>layout).base for layout in layouts if layout is not None}
-        cdef Note* note
-        cdef int j
+        cdef Py_ssize_t k, j
+        cdef bint stops
         part.stops, part.deaths = [], {}
-        part.early = sorted({bases[number][0] for k in range(part.first, part.end) for number in used[k]
-                             if bases[number][0] >= self.first_own and not self.late[<int>bases[number][0] - self.first_own]})
+        part.early = [base for base in self.bases_in(part, touches) if base >= self.first_own and not self.late[base - self.first_own]]
         for k in range(part.first, part.end):
-            if self.notes.notes[k].kind == CALL or any([number in self.shared for number in used[k]]):
+            note, stops, dying = &self.notes.notes[k], self.notes.notes[k].kind == CALL, []
+            for j in range(touches.starts[k], touches.starts[k + 1]):
+                slot = &slots[touches.slots[j]]
+                stops = stops or slot.shared
+                if slot.shared and slot.last_step == k and slot.origin == FRESH and slot.base not in results and slot.base != RESIDUALS:
+                    dying.append(slot.base)
+            if stops:
                 part.stops.append(k)
-                note = &self.notes.notes[k]
-                self.places[k] = ([bases[note.places[j].slot][0] for j in range(note.count)],
-                                  [note.places[j].offset + <intptr_t>bases[note.places[j].slot][1] for j in range(note.count)])
-                dying = [bases[number][0] for number in used[k] if number in self.shared and last[number] == k
-                         and self.notes.slots[number].origin == FRESH and bases[number][0] not in results
-                         and bases[number][0] != RESIDUALS]
-                if dying:
-                    part.deaths[k] = dying
+                self.places[k] = ([slots[note.places[j].slot].base for j in range(note.count)],
+                                  [note.places[j].offset + slots[note.places[j].slot].offset for j in range(note.count)])
+            if dying:
+                part.deaths[k] = dying
         return 0
 
-    cdef int link(self, list bases) except -1:
+    cdef int link(self) except -1:
         """Make the steps."""
         cdef StepGroup group
         cdef Py_ssize_t k, count = 0
@@ -423,12 +405,12 @@ cdef class Captured:
             for k in range(group.first + 1, group.end):
                 self.steps[k].kind = MEMBER
             self.link_kernel(&self.steps[group.first], run_group, &group.group, 0, NO_OUTCOME, kernels)
-            self.link_addresses(&self.steps[group.first], group.places, bases)
+            self.link_addresses(&self.steps[group.first], group.places)
         for k in range(self.notes.count):
             if self.steps[k].content is NULL and self.steps[k].kind != MEMBER:
-                self.link_note(&self.notes.notes[k], &self.steps[k], arguments, kernels, loops, bases)
+                self.link_note(&self.notes.notes[k], &self.steps[k], arguments, kernels, loops)
         for call in self.calls:
-            self.lay_out(call, bases)
+            self.lay_out(call)
         self.argument_sets = len(arguments)
         return 0
 
@@ -440,15 +422,17 @@ cdef class Captured:
         self.scratch_bytes = max(self.scratch_bytes, argument_bytes)
         return 0
 
-    cdef int link_addresses(self, LinkedStep* step, list places, list bases) except -1:
+    cdef int link_addresses(self, LinkedStep* step, list places) except -1:
         """Link a step whose places do not fit into it."""
+        cdef const Slot* slot
         step.kind, step.count, step.offsets[0], step.offsets[1] = APART, 0, self.address_count, <int>len(places)
-        for slot, offset in places:
-            self.addresses[self.address_count] = Address(bases[slot][0], offset + bases[slot][1])
+        for number, offset in places:
+            slot = &self.notes.slots[<int>number]
+            self.addresses[self.address_count] = Address(slot.base, <intptr_t>offset + slot.offset)
             self.address_count += 1
         return 0
 
-    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, dict loops, list bases) except -1:
+    cdef int link_note(self, Note* note, LinkedStep* step, dict arguments, dict kernels, dict loops) except -1:
         cdef Loop* each
         cdef int j
         if note.kind == CALL:
@@ -458,21 +442,21 @@ cdef class Captured:
             self.run_over_end(note)
         share_arguments(note, arguments)
         each = <Loop*>note.arguments
-        if note.run is run_loop and self.link_places(note, step, kind_of_loop(each), bases):
+        if note.run is run_loop and self.link_places(note, step, kind_of_loop(each)):
             if step.kind < ELEMENT_KINDS:
                 step.content, step.count = &each.number, <unsigned char>each.n
             else:
                 step.content, step.count = each, loops.setdefault(<size_t>each.loop, len(loops)) % CALL_SITES
             return 0
-        if note.run is run_element_sum and self.link_places(note, step, kind_of_sum(<const ElementSum*>note.arguments), bases):
+        if note.run is run_element_sum and self.link_places(note, step, kind_of_sum(<const ElementSum*>note.arguments)):
             step.content = note.arguments
             return 0
-        if note.run is run_move and move_bytes(note.arguments) == sizeof(double) and self.link_places(note, step, MOVE, bases):
+        if note.run is run_move and move_bytes(note.arguments) == sizeof(double) and self.link_places(note, step, MOVE):
             return 0
         self.link_kernel(step, note.run, note.arguments, 0 if note.traits.steady else note.argument_bytes,
                          note.outcome if note.kind == DECISION else NO_OUTCOME, kernels)
-        if not self.link_places(note, step, KERNEL if note.traits.steady else APART, bases):
-            self.link_addresses(step, [(note.places[j].slot, note.places[j].offset) for j in range(note.count)], bases)
+        if not self.link_places(note, step, KERNEL if note.traits.steady else APART):
+            self.link_addresses(step, [(note.places[j].slot, note.places[j].offset) for j in range(note.count)])
         return 0
 
     cdef int run_over_end(self, const Note* note) except -1:
@@ -489,57 +473,63 @@ cdef class Captured:
         each.n = (each.n + lanes - 1) // lanes * lanes
         return 0
 
-    cdef bint link_places(self, Note* note, LinkedStep* step, int kind, list bases) except -1:
+    cdef bint link_places(self, const Note* note, LinkedStep* step, int kind) noexcept:
         """Link a step whose places are its own; False where they do not fit into it."""
+        cdef const Slot* slot
         cdef intptr_t offset
-        cdef int j, base
+        cdef int j
         if note.count > MAX_PLACES:
             return False
         for j in range(note.count):
-            base = bases[note.places[j].slot][0]
-            offset = note.places[j].offset + <intptr_t>bases[note.places[j].slot][1]
-            if base > 0xffff or not -INT_MAX <= offset <= INT_MAX:
+            slot = &self.notes.slots[note.places[j].slot]
+            offset = note.places[j].offset + slot.offset
+            if slot.base > USHRT_MAX or not -INT_MAX <= offset <= INT_MAX:
                 return False
-            step.bases[j], step.offsets[j] = base, <int>offset
+            step.bases[j], step.offsets[j] = slot.base, <int>offset
         step.kind, step.count = kind, note.count
         return True
 
-    cdef int lay_out(self, Call call, list bases) except -1:
+    cdef int lay_out(self, Call call) except -1:
         """Replace the tensors of a call by their layouts: it keeps no memory."""
         cdef list layouts = []
+        cdef const Slot* slot
         cdef TensorImpl tensor
-        for tensor, (slot, offset, _) in zip(call.inputs + call.outputs, call.places):
-            layouts.append(layout_at(tensor, MADE, bases[slot][0], offset + bases[slot][1]))
+        for tensor, (number, offset, _) in zip(call.inputs + call.outputs, call.places):
+            slot = &self.notes.slots[<int>number]
+            layouts.append(layout_at(tensor, MADE, slot.base, <intptr_t>offset + slot.offset))
         numbers = {id(tensor): k for k, tensor in enumerate(call.inputs)}
         call.arguments, call.keywords = with_holes(call.arguments, numbers), with_holes(call.keywords, numbers)
         call.layouts, call.argument_count = layouts, <int>len(call.inputs)
         call.inputs = call.outputs = None
         return 0
 
-    cdef int find_writes(self, Part part, list bases) except -1:
+    cdef int find_writes(self, Part part) except -1:
         """Find the memory of inputs that a part writes, and whether a step behind the first such write may fail."""
-        cdef Note* note
-        cdef Slot* slot
-        cdef intptr_t offset
+        cdef const Note* note
         cdef dict written = {}
         cdef Py_ssize_t k
         cdef int j
         part.interruptible = part.end
         for k in range(part.first, part.end):
             note = &self.notes.notes[k]
-            if written and (not note.traits.safe or note.kind != LAUNCH):
+            if written and is_fallible(note):
                 part.restores = True
             if note.kind == CALL:
-                places = [(place[0], place[2]) for place in (<Call>self.calls[note.outcome]).places]
-            else:
-                places = [(note.places[j].slot, note.written >> j & 1) for j in range(note.count)]
-            for number, writes in places:
-                slot = &self.notes.slots[number]
-                if writes and slot.origin == OUTSIDE and slot.end > slot.first:
-                    offset = bases[number][1]
-                    part.interruptible = min(part.interruptible, k)
-                    written[number] = self.input_bases.index(bases[number][0]), slot.first + offset, slot.end + offset
+                for number, _, writes in (<Call>self.calls[note.outcome]).places:
+                    if writes:
+                        self.add_write(part, k, number, written)
+            for j in range(note.count):
+                if note.written >> j & 1:
+                    self.add_write(part, k, note.places[j].slot, written)
         part.writes = [*written.values()]
         if any([is_constant(layout) for layout in part.results]) or part.restores or part.end - part.interruptible > STEPS_BETWEEN_SIGNALS:
             part.restores, part.interruptible = bool(written), part.end
+        return 0
+
+    cdef int add_write(self, Part part, Py_ssize_t k, int number, dict written) except -1:
+        """Add the memory of a slot that a step writes, if others see it."""
+        cdef const Slot* slot = &self.notes.slots[number]
+        if slot.origin == OUTSIDE and slot.end > slot.first:
+            part.interruptible = min(part.interruptible, k)
+            written[number] = self.input_bases.index(slot.base), slot.first + slot.offset, slot.end + slot.offset
         return 0

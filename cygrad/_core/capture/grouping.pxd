@@ -4,7 +4,7 @@ Steps that lie apart come together where no step between them touches the bytes 
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.notes cimport Notes, Place
+from cygrad._core.graph.notes cimport Note, Notes, Place
 from cygrad._kernels.programs.groups cimport Group
 from cygrad._kernels.programs.steps cimport Program
 
@@ -17,9 +17,10 @@ cdef class StepGroup:
 cdef char* place_at(const Place* place) noexcept
 # Return True if one row-major slot of a program has an address.
 cdef bint is_one_array(const Program* program, const char* data) noexcept
+# Return True if a step is one loop over few elements.
+cdef bint is_small_loop(const Note* note) noexcept
 # Move small steps that read a reduction of a large array, and those that read their results, behind large steps: these join the program of
 # the reduction then, as in eager.
 cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -1
-# Group the steps of a part, which get another order. `untouched`: slots that steps of groups may not touch; `uses`: how many steps touch
-# each slot; `placed`: by slot, not None: its memory is needed after the program. `inner` gets the slots that need no memory.
-cdef list group_steps(Notes notes, Py_ssize_t first, Py_ssize_t end, set untouched, list uses, list placed, set inner)
+# Group the steps of a part, which get another order. No group touches shared slots, and it keeps values in slots that have a place.
+cdef list group_steps(Notes notes, Py_ssize_t first, Py_ssize_t end)

@@ -8,6 +8,7 @@ cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.notes cimport FRESH, LAUNCH, OUTSIDE, Note, Place
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
+from cygrad._kernels.programs.linked cimport Loop, run_loop
 from cygrad._kernels.programs.rewriting cimport write_in_place_of_copies
 from cygrad._kernels.programs.settings cimport EAGER
 from cygrad._kernels.programs.steps cimport DENSE, MAX_STEPS, Extent, Program, Slot, cut_back, extent_of
@@ -75,30 +76,35 @@ cdef bint touches_any(const Note* note, set slots) noexcept:
     return False
 
 
+cdef bint is_small_loop(const Note* note) noexcept:
+    return note.kind == LAUNCH and note.run is run_loop and 0 < (<const Loop*>note.arguments).n < settings.grouped
+
+
 cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -1:
     cdef Note waiting[MOST_PASSED]
-    cdef Note note
+    cdef const Note* note
     cdef set reduced = set()
     cdef Py_ssize_t k, place = first
     cdef int count = 0, j
     cdef bint conflicts
     for k in range(first, end if settings.mode != EAGER else first):
-        note = notes.notes[k]
+        note = &notes.notes[k]
         conflicts = False
         for j in range(count if note.kind == LAUNCH else 0):
-            conflicts = conflicts or conflict(&note, &waiting[j])
-        if note.kind == LAUNCH and note.traits.again is NULL and count < MOST_PASSED and (conflicts or touches_any(&note, reduced)):
-            waiting[count] = note
+            conflicts = conflicts or conflict(note, &waiting[j])
+        if note.kind == LAUNCH and note.traits.again is NULL and count < MOST_PASSED and (conflicts or touches_any(note, reduced)):
+            waiting[count] = note[0]
             count += 1
             continue
         if note.kind != LAUNCH or conflicts or count == MOST_PASSED:
             for j in range(count):
                 notes.notes[place + j] = waiting[j]
             place, count = place + count, 0
-        notes.notes[place] = note
-        place += 1
         if note.traits.again is not NULL and not note.traits.makes:
             reduced.add(note.places[note.count - 1].slot)
+        if place != k:
+            notes.notes[place] = note[0]
+        place += 1
     for j in range(count):
         notes.notes[place + j] = waiting[j]
     return 0
@@ -125,14 +131,16 @@ cdef bint agree(const Program* program, const Note* note, const Note* other) noe
     return True
 
 
-cdef bint may_join(Notes notes, const Note* note, set untouched) noexcept:
+cdef bint may_join(Notes notes, const Note* note) noexcept:
+    cdef const Place* place
     cdef int j
     if note.traits.fuse is NULL:
         return False
     for j in range(note.count):
-        if note.places[j].slot in untouched or notes.slots[note.places[j].slot].nbytes >> SLOT_SHIFT or note.places[j].slot >= MOST_SLOTS:
+        place = &note.places[j]
+        if notes.slots[place.slot].shared or notes.slots[place.slot].nbytes >> SLOT_SHIFT or place.slot >= MOST_SLOTS:
             return False
-        if note.written >> j & 1 and notes.slots[note.places[j].slot].origin == OUTSIDE:
+        if note.written >> j & 1 and notes.slots[place.slot].origin == OUTSIDE:
             return False        # other code sees its changes in order
     return True
 
@@ -158,7 +166,7 @@ cdef bint join_step(Notes notes, Program* program, list members, list passed, Py
     return True
 
 
-cdef list members_from(Notes notes, Program* program, Py_ssize_t first, Py_ssize_t end, set untouched):
+cdef list members_from(Notes notes, Program* program, Py_ssize_t first, Py_ssize_t end):
     """Return the numbers of the steps that make a group with a first one."""
     cdef list members = [], passed = []
     cdef Py_ssize_t k
@@ -166,7 +174,7 @@ cdef list members_from(Notes notes, Program* program, Py_ssize_t first, Py_ssize
     for k in range(first, end):
         if notes.notes[k].kind != LAUNCH or len(passed) > MOST_PASSED:
             break
-        if may_join(notes, &notes.notes[k], untouched) and join_step(notes, program, members, passed, k):
+        if may_join(notes, &notes.notes[k]) and join_step(notes, program, members, passed, k):
             members.append(k)
             if program.total < settings.grouped:
                 break
@@ -177,7 +185,7 @@ cdef list members_from(Notes notes, Program* program, Py_ssize_t first, Py_ssize
     return members
 
 
-cdef bint suits_next(Notes notes, list members, Py_ssize_t end, list uses) except -1:
+cdef bint suits_next(Notes notes, list members, Py_ssize_t end) except -1:
     """Return True if the last step of a group may as well begin the next one: no value that it reads dies in this group, and the next step
     that touches its result can join it there. Then this group need not write the result."""
     cdef Py_ssize_t last = members[len(members) - 1], k
@@ -186,7 +194,7 @@ cdef bint suits_next(Notes notes, list members, Py_ssize_t end, list uses) excep
     cdef const Place* output = &note.places[note.count - 1]
     cdef int j
     for j in range(note.count - 1):
-        if uses[note.places[j].slot] == len([k for k in members if touches(&notes.notes[k], note.places[j].slot)]):
+        if notes.slots[note.places[j].slot].uses == len([k for k in members if touches(&notes.notes[k], note.places[j].slot)]):
             return False
     for k in range(last + 1, min(end, last + 2 + MOST_PASSED)):
         other = &notes.notes[k]
@@ -215,7 +223,7 @@ cdef int reorder(Notes notes, list members) except -1:
     return 0
 
 
-cdef int find_inner(Notes notes, StepGroup group, list uses, list placed, set inner) except -1:
+cdef int find_inner(Notes notes, StepGroup group) except -1:
     """Take the memory of values that only this group touches, and find the arrays that get addresses."""
     cdef Program* program = &group.group.program
     cdef Slot* slot
@@ -231,11 +239,10 @@ cdef int find_inner(Notes notes, StepGroup group, list uses, list placed, set in
         slot = &program.slots[k]
         if is_place(slot.data):
             number = slot_of_place(slot.data)
-            if (notes.slots[number].origin == FRESH and touched[number] == uses[number] and placed[number] is None
+            if (notes.slots[number].origin == FRESH and touched[number] == notes.slots[number].uses and not notes.slots[number].placed
                     and is_one_array(program, slot.data)
                     and program.total * cg_itemsize[slot.dtype] == <intptr_t>notes.slots[number].nbytes):
                 slot.data = NULL
-                inner.add(number)
     write_in_place_of_copies(program)
     for k in range(program.slot_count):
         slot = &program.slots[k]
@@ -246,27 +253,27 @@ cdef int find_inner(Notes notes, StepGroup group, list uses, list placed, set in
     return 0
 
 
-cdef list group_steps(Notes notes, Py_ssize_t first, Py_ssize_t end, set untouched, list uses, list placed, set inner):
+cdef list group_steps(Notes notes, Py_ssize_t first, Py_ssize_t end):
     cdef StepGroup group = None
     cdef Program* program
     cdef list members, groups = []
     cdef Py_ssize_t k = first if settings.mode != EAGER else end
     while k < end:
-        if not may_join(notes, &notes.notes[k], untouched):
+        if is_small_loop(&notes.notes[k]) or not may_join(notes, &notes.notes[k]):
             k += 1
             continue
         if group is None:
             group = StepGroup.__new__(StepGroup)
         program = &group.group.program
-        members = members_from(notes, program, k, end, untouched)
-        while len(members) > 1 and suits_next(notes, members, end, uses):
-            members = members_from(notes, program, k, members[len(members) - 1], untouched)
+        members = members_from(notes, program, k, end)
+        while len(members) > 1 and suits_next(notes, members, end):
+            members = members_from(notes, program, k, members[len(members) - 1])
         if len(members) < 2:
             k += 1
             continue
         reorder(notes, members)
         group.first, group.end, group.places = k, k + len(members), []
-        find_inner(notes, group, uses, placed, inner)
+        find_inner(notes, group)
         groups.append(group)
         k, group = group.end, None
     return groups

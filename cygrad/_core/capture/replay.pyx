@@ -224,7 +224,7 @@ cdef class Replay(Captured):
         cdef Storage storage
         cdef int j
         for j in range(note.count):
-            if note.places[j].slot in self.shared:
+            if self.notes.slots[note.places[j].slot].shared:
                 storage = owner_of(self.storage_of_base(self.places[k][0][j], storages, pointers))
                 compute_memory(storage)
                 if note.written >> j & 1:

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.capture.grouping cimport is_one_array, place_at
+from cygrad._core.capture.grouping cimport is_one_array, is_small_loop, place_at
 from cygrad._core.graph.constants cimport run_zeros
 from cygrad._core.graph.launches cimport STEADY
 from cygrad._core.graph.noted_calls cimport Call
@@ -59,10 +59,6 @@ cdef inline bint is_same_place(const Place* place, const Place* other) noexcept:
 
 cdef inline bint overlap(const Place* place, const Place* other) noexcept:
     return place.slot == other.slot and place.first < other.end and other.first < place.end
-
-
-cdef inline bint is_small_loop(const Note* note) noexcept:
-    return note.kind == LAUNCH and note.run is run_loop and 0 < (<const Loop*>note.arguments).n < settings.grouped
 
 
 cdef inline bint adds_boxes(const Note* note) noexcept:
@@ -156,17 +152,21 @@ cdef class Shortening:
     cdef Usage* slots
     cdef dict names             # of joined steps, by the names of both
 
-    def __cinit__(self, Notes notes not None, Py_ssize_t split, set shared, set results):
+    def __cinit__(self, Notes notes not None, Py_ssize_t split, set results):
+        cdef int slot
         self.notes, self.split, self.names = notes, split, {}
         # A loop may get a slot more.
         self.slots = <Usage*>calloc(max(notes.slot_count + notes.count, 1), sizeof(Usage))
         self.steps = <Reading*>calloc(max(notes.count, 1), sizeof(Reading))
         if self.steps is NULL or self.slots is NULL:
             raise MemoryError()
-        for number in shared | results:
+        for number in results:
             if number >= 0:
                 self.slots[<int>number].result = True
-        self.find_writes(shared)
+        for slot in range(notes.slot_count):
+            if notes.slots[slot].shared or slot < notes.forgotten_slots:
+                self.slots[slot].result, self.slots[slot].written = True, BOTH_PARTS
+        self.find_writes()
         self.separate_values()
         self.drop_zeros()
 
@@ -175,13 +175,11 @@ cdef class Shortening:
         free(self.slots)
 
     # ----- Values -----
-    cdef int find_writes(self, set shared) except -1:
+    cdef int find_writes(self) except -1:
         """Find the slots that are rewritten: in one part, and not shared."""
         cdef Note* note
         cdef Py_ssize_t k
         cdef int j, part
-        for number in shared:
-            self.slots[<int>number].written = BOTH_PARTS
         for k in range(self.notes.count):
             note, part = &self.notes.notes[k], FIRST_PART if k < self.split else SECOND_PART
             if note.traits.fuse is not NULL and fills_slot(&self.notes.slots[output_of(note).slot], output_of(note)):
@@ -539,10 +537,10 @@ cdef class Shortening:
         return split
 
 
-cdef Py_ssize_t shorten(Notes notes, Py_ssize_t split, set shared, set results) except -1:
+cdef Py_ssize_t shorten(Notes notes, Py_ssize_t split, set results) except -1:
     cdef Shortening steps
     if settings.mode == EAGER:
         return split
-    steps = Shortening(notes, split, shared, results)
+    steps = Shortening(notes, split, results)
     steps.find()
     return steps.finish()

@@ -48,8 +48,14 @@ cdef struct Slot:
     int met                 # the number of notes when it was met first
     bint written            # by a step
     bint lost               # written by a call that was dropped: its values are not known
-    int base                # where a program keeps the value for a further backward part; 0: it does not
-    intptr_t place
+    # The plan of a program (`capture.captured`).
+    bint shared             # touched by steps whose results may be pending: it has a base of its own
+    bint placed             # it has a base
+    bint lasting            # the value lives until the backward part, or after a call
+    int base
+    intptr_t offset         # of its first byte in the base
+    int uses                # how many steps touch it,
+    Py_ssize_t first_step, last_step    # the first and the last of them; -1: there is none
 
 cdef class Notes:
     cdef Note* notes
@@ -103,6 +109,8 @@ cdef class Notes:
     cdef int check_values(self, Storage storage) except -1
     cdef int thaw(self, TensorImpl tensor) except -1
 
+# Return memory of the same items in which there is room for one more.
+cdef void* with_room(void* items, Py_ssize_t count, Py_ssize_t* room, size_t itemsize) except NULL
 cdef Notes current_notes()
 cpdef bint is_noting() noexcept
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept

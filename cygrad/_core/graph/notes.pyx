@@ -30,6 +30,7 @@ cdef extern from *:
 cdef unsigned long long last_notes = 0
 cdef unsigned long long FNV_PRIME = 0x100000001b3       # Fowler, Noll and Vo's hash, word by word
 cdef unsigned long long FIXED = <unsigned long long>-1     # in place of the number of a slot
+cdef unsigned long long SLOT_BITS = 0xffffffff          # of `Storage.note`; as a literal, it would be a Python int
 cdef const char* NUMBER = "value of an index"
 
 cdef enum:
@@ -51,7 +52,6 @@ cpdef bint is_noting() noexcept:
 
 
 cdef void* with_room(void* items, Py_ssize_t count, Py_ssize_t* room, size_t itemsize) except NULL:
-    """Return memory of the same items in which there is room for one more."""
     cdef void* memory = items
     if count == room[0]:
         memory = realloc(items, (2 * room[0] + 16) * itemsize)
@@ -261,12 +261,12 @@ cdef class Notes:
 
     # ----- Slots -----
     cdef bint is_fresh(self, Storage storage) noexcept:
-        return storage.note & ~<unsigned long long>0xffffffff == self.number
+        return storage.note & ~SLOT_BITS == self.number
 
     cdef int number_of(self, Storage storage):
         """Return the slot of a storage that owns its memory; -1: no step has touched it."""
         if self.is_fresh(storage):
-            return <int>(storage.note & 0xffffffff) - 1
+            return <int>(storage.note & SLOT_BITS) - 1
         return self.by_address.get(<size_t><void*>storage, -1)
 
     cdef int new_slot(self, Origin origin, size_t nbytes) except -1:

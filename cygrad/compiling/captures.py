@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, versions_of
+from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, graph_between, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.kinds import Uncommon, shared_memory
 from cygrad._core.capture.replay import Replay
@@ -23,7 +23,7 @@ from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.containers import containers_in, take_apart
-from cygrad.compiling.histories import differentiable_inputs, graph_between, history_of, leaf_gradients
+from cygrad.compiling.histories import differentiable_inputs, history_of, leaf_gradients
 from cygrad.compiling.number_inputs import FloatInput, as_numbers, replaced
 from cygrad.compiling.observing import Observation
 from cygrad.data.creation import zeros

@@ -6,14 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.compiled_node import recorded_results
+from cygrad._core.capture.compiled_node import are_released, graph_between, recorded_results
 from cygrad._core.capture.guards import Guard, GuardSource
 from cygrad._core.capture.kinds import has_leaf_hooks, shared_memory
 from cygrad._core.capture.signature import tensors_behind
 from cygrad._core.levels.level import active_levels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from cygrad._core.graph.notes import Notes
 
@@ -24,7 +24,7 @@ class History(NamedTuple):
     recorded: list[Any]             # the results that require gradients, from which a backward starts
     released: tuple[int, ...]       # numbers of the results whose history a backward of the function has freed
     nodes: list[Any]                # between the recorded results and the inputs
-    edges: list[Any]                # of these
+    edges: list[Any]                # of these, to nodes of inputs and to leaves
 
     @property
     def frees_values(self) -> bool:
@@ -51,9 +51,9 @@ def history_of(results: list[Any], inputs: list[Any], sources: Sequence[Any]) ->
            if result.requires_grad and not any(result is each for each in with_history)):
         raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
     nodes, edges = graph_between(with_history, sources)
-    if not is_released(nodes):
+    if not are_released(nodes):
         return History(with_history, (), nodes, edges)
-    freed = {id(result) for result in with_history if is_released(graph_between([result], sources)[0])}
+    freed = {id(result) for result in with_history if are_released(graph_between([result], sources)[0])}
     recorded = [result for result in with_history if id(result) not in freed]
     return History(recorded, tuple(number for number, result in enumerate(results) if id(result) in freed),
                    *graph_between(recorded, sources))
@@ -63,26 +63,6 @@ def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
     """Return True if a result in the memory of an input has not its history: it was written into a `detach()` of that."""
     return not any(result is tensor or tensor.requires_grad and result._base is not None
                    and (result._base is tensor or result._base is tensor._base) for tensor in inputs)
-
-
-def graph_between(results: Iterable[Any], inputs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the nodes from results to the nodes of inputs, in the order of the edges, and all edges."""
-    met = {id(tensor.grad_fn) for tensor in inputs}
-    waiting, nodes, edges = [result.grad_fn for result in results][::-1], [], []
-    while waiting:
-        node = waiting.pop()
-        if node is not None and id(node) not in met:
-            met.add(id(node))
-            nodes.append(node)
-            following = node.next_functions
-            edges += following
-            waiting += [other for other, _ in following][::-1]
-    return nodes, edges
-
-
-def is_released(nodes: Iterable[Any]) -> bool:
-    """Return True if a backward without `retain_graph` has freed values of some nodes."""
-    return any(node._is_released() for node in nodes)
 
 
 def differentiable_inputs(inputs: Sequence[Any], sources: Sequence[Any]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from cygrad._core.capture.layouts cimport Layout, empty_in, has_strides_of
 from cygrad._core.capture.replay cimport Replay
 from cygrad._core.graph.history cimport attach, connect, edge
 from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
-from cygrad._core.graph.node cimport NODE_RELEASED, NODE_STANDS_FOR_SEVERAL, Node, finish_node_type, grads_list, init_node
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_RELEASED, NODE_STANDS_FOR_SEVERAL, Node, finish_node_type, grads_list, init_node
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
 from cygrad._core.graph.tensor cimport SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy, tensor_type
@@ -248,3 +248,33 @@ def recorded_results(list results not None, list inputs not None):
     """Return the results that require gradients and have memory of their own, which are the outputs of a node."""
     cdef set outside = {id(owner_of((<TensorImpl?>tensor).storage)) for tensor in inputs}
     return [tensor for tensor in results if needs_grad(<TensorImpl?>tensor) and id(owner_of((<TensorImpl>tensor).storage)) not in outside]
+
+
+def graph_between(list results not None, inputs):
+    """Return the nodes from results to the nodes of inputs, in the order of the edges, and the edges to nodes of inputs and to leaves."""
+    cdef set ends = {id(tensor.grad_fn) for tensor in inputs}
+    cdef set met = set(ends)
+    cdef list waiting = [result.grad_fn for result in results][::-1], nodes = [], edges = []
+    cdef Node node, other
+    cdef int k, number
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in met:
+            continue
+        met.add(id(node))
+        nodes.append(node)
+        for k in range(node.edges - 1, -1, -1):
+            other = edge(node, k, &number)
+            waiting.append(other)
+            if other is not None and (other.flags & NODE_ACCUMULATES or id(other) in ends):
+                edges.append((other, number))
+    return nodes, edges
+
+
+def are_released(list nodes not None):
+    """Return True if a backward without `retain_graph` has freed values of some nodes."""
+    cdef Node node
+    for node in nodes:
+        if node.flags & NODE_RELEASED:
+            return True
+    return False

@@ -70,7 +70,7 @@ cdef bint touches(const Note* note, int slot) noexcept:
 
 cdef bint touches_any(const Note* note, set slots) noexcept:
     cdef int j
-    for j in range(note.count):
+    for j in range(note.count if slots else 0):
         if note.places[j].slot in slots:
             return True
     return False

@@ -8,5 +8,5 @@ Groups (`grouping`) do the same with large arrays.
 from cygrad._core.graph.notes cimport Notes
 
 # Shorten both parts of a program, and return the first step of the second part. `results`: slots whose last values are needed after the
-# program. Shared slots, and those of forgotten steps, are left as they are.
+# program. Shared slots, and slots of forgotten steps, are left as they are.
 cdef Py_ssize_t shorten(Notes notes, Py_ssize_t split, set results) except -1

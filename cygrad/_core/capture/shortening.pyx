@@ -17,7 +17,7 @@ from cygrad._kernels.drivers.elementwise cimport CG_FLOAT64, cg_itemsize, cg_num
 from cygrad._kernels.drivers.sums cimport (MAX_TERMS, NONE, Sum, drop_zero, loop_of_sum, multiply_by, put_in, read_formula,
                                            write_factors, write_numbers)
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
-from cygrad._kernels.programs.linked cimport FEW_DOUBLES, LOOP, MAX_PLACES, ElementSum, Loop, kind_of_loop, run_element_sum, run_loop
+from cygrad._kernels.programs.linked cimport FEW_DOUBLES, LOOP, MAX_PLACES, ElementSum, Loop, kind_of_loop, run_element_sum
 from cygrad._kernels.programs.rewriting cimport read_sum
 from cygrad._kernels.programs.settings cimport EAGER
 from cygrad._kernels.programs.steps cimport Program, converts

@@ -248,10 +248,6 @@ cdef class Node:
         """Return True if a backward that does not keep the graph frees values of this node, so that a second one is an error."""
         return self.frees_values()
 
-    def _is_released(self):
-        """Return True if a backward has freed values of this node, which another one would read."""
-        return self.flags & NODE_RELEASED != 0
-
     def _hooks(self):
         """Return the hooks of the node, made if there is nothing; hooks may close a cycle, so the node is tracked."""
         track_reachable(self)

@@ -69,7 +69,7 @@ cdef class Captured:
     cdef str step_name(self, Py_ssize_t k)
     cdef int number_bases(self, int count, Captured before) except -1
     cdef int place_inputs(self, list inputs) except -1
-    cdef int place_outside(self, int number, list inputs) except -1
+    cdef tuple place_outside(self, int number, list inputs)
     cdef int place_constants(self) except -1
     cdef Layout place_result(self, TensorImpl tensor, list inputs)
     cdef int place_rest(self, Touches touches) except -1

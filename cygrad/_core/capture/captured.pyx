@@ -101,9 +101,8 @@ cdef Room new_room():
     return room
 
 
-cdef inline int place(Slot* slot, int base, intptr_t offset) noexcept:
+cdef inline void place_slot(Slot* slot, int base, intptr_t offset) noexcept:
     slot.placed, slot.base, slot.offset = True, base, offset
-    return 0
 
 
 @cython.final
@@ -221,7 +220,7 @@ cdef class Captured:
         for number in range(self.notes.forgotten_slots):
             slot, other = &self.notes.slots[number], &before.notes.slots[number]
             if slot.origin == FRESH and other.lasting:
-                slot.placed, slot.base, slot.offset = True, other.base, other.offset
+                place_slot(slot, other.base, other.offset)
         self.forward_part.results = before.forward_part.results
         return 0
 
@@ -235,11 +234,12 @@ cdef class Captured:
         cdef int number
         for number in range(self.notes.slot_count):
             if self.notes.slots[number].origin == OUTSIDE and self.notes.slots[number].uses:
-                self.place_outside(number, inputs)
+                base, offset = self.place_outside(number, inputs)
+                place_slot(&self.notes.slots[number], base, offset)
         return 0
 
-    cdef int place_outside(self, int number, list inputs) except -1:
-        """Place memory from outside: in an input in which all lies that steps touch."""
+    cdef tuple place_outside(self, int number, list inputs):
+        """Return the place of memory from outside: in an input in which all lies that steps touch."""
         cdef Slot* slot = &self.notes.slots[number]
         cdef Storage storage = self.notes.outside[number]
         cdef TensorImpl tensor
@@ -247,7 +247,7 @@ cdef class Captured:
         cdef list parts = []
         cdef int k
         if slot.first >= slot.end:
-            return place(slot, CONSTANTS, 0)        # no element is touched
+            return CONSTANTS, 0         # no element is touched
         for k, tensor in enumerate(inputs):
             if owner_of(tensor.storage) is storage and tensor.count:
                 offset = byte_offset(tensor)
@@ -257,7 +257,7 @@ cdef class Captured:
             if first <= reached:
                 reached = max(reached, end)
         if parts and reached >= slot.end:
-            return place(slot, parts[0][2], parts[0][3])        # the others lie there as they do now: that is guarded
+            return parts[0][2], parts[0][3]     # the others lie there as they do now: that is guarded
         raise Uncapturable("it reads more of a tensor's memory than the tensor that it names" if parts else
                            "it reads a tensor that is neither an argument nor found by a name that its code uses: give it as an argument")
 
@@ -266,7 +266,7 @@ cdef class Captured:
         cdef int number
         cdef bytes values
         for number, values in self.notes.constants.items():
-            place(&self.notes.slots[number], CONSTANTS, room.take(len(values)))
+            place_slot(&self.notes.slots[number], CONSTANTS, room.take(len(values)))
         self.constants = new_storage(max(room.top, <size_t>1))
         for number, values in self.notes.constants.items():
             memcpy(self.constants.data + self.notes.slots[number].offset, <const char*>values, len(values))
@@ -303,7 +303,7 @@ cdef class Captured:
 
     cdef int add_base(self, Slot* slot, bint late) except -1:
         """Give a slot a base of its own."""
-        place(slot, self.bases, 0)
+        place_slot(slot, self.bases, 0)
         self.bases += 1
         self.sizes.append(slot.nbytes)
         self.late.append(late)
@@ -329,14 +329,14 @@ cdef class Captured:
                         self.add_base(slot, True)
                         slot.lasting = slot.last_step >= split
                     elif slot.lasting:
-                        place(slot, RESIDUALS, residuals.take(slot.nbytes))
+                        place_slot(slot, RESIDUALS, residuals.take(slot.nbytes))
                     else:
-                        place(slot, ARENA, room.take(slot.nbytes))
+                        place_slot(slot, ARENA, room.take(slot.nbytes))
                 for j in range(touches.starts[k], touches.starts[k + 1]):
                     slot = &self.notes.slots[touches.slots[j]]
                     if slot.last_step == k and slot.base == ARENA:
                         room.give(slot.nbytes, slot.offset)
-                        slot.last_step = -1
+                        slot.last_step = -1     # a step may touch it twice
             part.arena_bytes = max(room.top, <size_t>LEAST_ARENA)
         self.residual_bytes = residuals.top
         return 0

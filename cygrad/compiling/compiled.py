@@ -247,7 +247,7 @@ class Compiled:
 
     def _replayed(self, entries: Sequence[Entry], tensors: list[Any], args: Any, kwargs: Any,
                   has_inputs: bool = False) -> tuple[bool, Any]:
-        """Return True and the result of the first program that holds; else False and the guard that was broken, or None.
+        """Return True and the result of the first program that holds, outside of levels; else False and the broken guard, or None.
 
         has_inputs: tensors take the place of floats.
         """
@@ -258,7 +258,7 @@ class Compiled:
             signature_of(arguments, keywords, tensors, [])
         for entry in entries:
             inputs = tensors.copy()
-            broken = first_broken(entry.guards, inputs)
+            broken = first_broken(entry.guards, inputs, ())
             if broken is None and (len(inputs) == entry.argument_count or shared_memory(inputs) == entry.memory):
                 try:
                     return True, self._replay(entry, inputs, args, kwargs, with_floats)

@@ -205,7 +205,7 @@ def changes_by_counter(list inputs not None, list counts not None, tuple written
 def replayed(Replay replay not None, list inputs not None, tuple differentiable not None, object rerun):
     """Return the results of a program for inputs, recorded where `differentiable` has numbers of inputs."""
     cdef Py_ssize_t token = begin_event(replay.name, tuple(inputs), -1) if profiling_threads else 0
-    cdef list state = [], results, versions = versions_to_be(inputs, replay.changes)
+    cdef list state = [None] * replay.bases, results, versions = versions_to_be(inputs, replay.changes) if replay.changes else None
     cdef TensorImpl tensor
     try:
         results = replay.run_forward(inputs, state)

@@ -133,13 +133,14 @@ cdef bint lie_apart(list tensors):
 
 cpdef object shared_memory(list tensors):
     """Return which tensors lie in the memory of others, and how far from them."""
-    cdef dict first = {}
-    cdef list layout = [], foreign = []     # foreign: owners, and the first tensors in their memory
+    cdef dict first
+    cdef list layout, foreign       # foreign: owners, and the first tensors in their memory
     cdef TensorImpl tensor
     cdef Storage owner
     cdef int k
     if lie_apart(tensors):
         return ()
+    first, layout, foreign = {}, [], []
     for k, tensor in enumerate(tensors):
         owner = owner_of(tensor.storage)
         earlier = first.setdefault(id(owner), k)

@@ -52,13 +52,12 @@ cdef class Replay(Captured):
     """A captured program that runs on other inputs."""
 
     cdef list run_forward(self, list inputs, list state):
-        """Return the results for other inputs; `state`, an empty list, gets the storages by base."""
+        """Return the results for other inputs; `state` gets the storages of the bases."""
         cdef TensorImpl tensor
         cdef char* few[FEW_BASES]
         cdef char** pointers = pointers_in(few, self.bases)
         cdef int k
         try:
-            state += [None] * self.bases
             if self.residual_bytes:
                 state[RESIDUALS] = new_storage(self.residual_bytes)
                 pointers[RESIDUALS] = (<Storage>state[RESIDUALS]).data

@@ -161,3 +161,60 @@ def test_numbers_of_a_total_come_after_the_gradients():
     names = [event.name.removeprefix("aten::") for event in profile.function_events]
     assert names.index("sum") < names.index("sin_dx") < names.index("div")
     assert [*map(cg.equal, compiled(x), value_and_gradient(x))] == [True] * 2 == [*map(cg.equal, results, compiled(x))]
+
+
+# ----- Values over which steps write others -----
+def added_to(x, y):
+    z = x.clone()
+    z += y
+    return z
+
+
+def part_added_to(x, y):
+    z = cg.zeros(len(x) + 1, dtype=x.dtype)
+    z[1:] = x
+    z[1:] += y
+    return z
+
+
+def halves_added(x, y):
+    z = cg.cat([x, y])
+    z[:len(x)] += z[len(x):]
+    return z
+
+
+def rows_changed(x, y):
+    rows = cg.stack([x, y, x])
+    rows[1] += rows[0]
+    rows[2] *= rows[1]
+    return rows
+
+
+def dead_at_last(x, y):
+    first = 3 * x
+    other = first + 1
+    result = first * 0.5
+    other[:] = other * 2
+    return result
+
+
+def written_often(x, y):
+    first = x.sin()
+    other = first + y
+    for _ in range(6):
+        other[:] = other * 2
+        other.copy_(first - other)
+    return first.cos(), other
+
+
+@pytest.mark.parametrize("size", [3, SIZE, 600001])
+@pytest.mark.parametrize("function", [added_to, part_added_to, halves_added, rows_changed, dead_at_last, written_often])
+def test_values_over_others(function, size, grouped):
+    """In 600,001 doubles no cache holds a result until it is read, so steps write past the caches."""
+    compiled = cg.compile(function, fullgraph=True)
+    for seed in (0, 1, 2):
+        x, y = (cg.tensor(np.random.default_rng([seed, k]).uniform(-1, 1, size)) for k in range(2))
+        ours, theirs = compiled(x, y), function(x, y)
+        for a, b in zip(*((each if isinstance(each, tuple) else (each,)) for each in (ours, theirs)), strict=True):
+            assert array_of(a).tobytes() == array_of(b).tobytes()
+    assert compiled.cache_info().hits == 2

@@ -209,7 +209,7 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
             else:
                 run_on_block(&run, call, n, whole)
             slot = call.places[call.inputs]
-            if run.targets[slot] is not NULL:
+            if call.is_last and run.targets[slot] is not NULL:
                 size = (rows if call.reduced else n) * call.strides[call.inputs]
                 stream_row(run.targets[slot], run.data[slot], size)
                 run.targets[slot] += size

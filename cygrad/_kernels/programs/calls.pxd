@@ -37,6 +37,7 @@ cdef struct Call:
     bint shifted                        # the loop of two steps, a map of a difference from a number; of whole vectors, it prefetches itself
     bint long                           # whether it is vector mathematics
     bint fetches                        # whether parts of the next rows are fetched before its pieces
+    bint is_last                        # no later call of the pass writes its output
 
 cdef struct Fetched:
     int slot

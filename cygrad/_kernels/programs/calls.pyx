@@ -282,6 +282,11 @@ cdef bint takes_terms(const Program* program, const Sum* sum, int output) noexce
     return True
 
 
+cdef inline bint is_read_first(const Pass* part, int slot) noexcept nogil:
+    """Return True if a pass reads the value that memory has before it."""
+    return part.program.slots[slot].data is not NULL and is_live(part.program, slot, part.first, part.last)
+
+
 cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
     """Streamed results are in no cache: an output that a later step reads is made in a block, and copied; so is a converted one, and one
     that does not begin at a vector. Inputs that come from memory are fetched. `first`: the first step of the call."""
@@ -297,13 +302,13 @@ cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
             continue
         slot = &program.slots[place]
         if last_writer(program, place, part.first, k) != NONE:
-            part.in_block[place] = True
+            part.in_block[place] = not is_read_first(part, place)
         elif (far and slot.data is not NULL and not slot.number and not is_laid(slot)
                 and not is_live(program, place, part.first, first)):
             call.fetched |= 1 << j
     slot = &program.slots[output_of(step)]
     if part.stream and step.reduction is NULL and (step.kernel is NULL or <size_t>slot.data % vector_bytes() or is_laid(slot)):
-        part.in_block[output_of(step)] = True
+        part.in_block[output_of(step)] = not is_read_first(part, output_of(step))
 
 
 cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int shift, int inputs, const int* slots) noexcept nogil:
@@ -363,17 +368,21 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
 cdef void share_blocks(Pass* part) noexcept nogil:
     """Give a block to the values of each slot that is made in one, from the first call to the last that touches it. A map may write over
     an input that nothing else reads. A copy that is only written to memory is its input's block."""
-    cdef const Call* call
+    cdef Call* call
     cdef int last[MAX_SLOTS]        # calls that touch slots,
     cdef int until[MAX_SLOTS]       # and blocks
+    cdef bint written[MAX_SLOTS]    # by later calls
     cdef int j, k, slot, output, block
     part.block_count = 0
     for k in range(part.program.slot_count):
-        part.blocks[k] = NO_BLOCK
+        part.blocks[k], written[k] = NO_BLOCK, False
     for k in range(part.call_count):
         for j in range(part.calls[k].inputs + 1):
             if part.calls[k].places[j] < MAX_SLOTS:
                 last[part.calls[k].places[j]] = k
+    for k in range(part.call_count - 1, -1, -1):
+        output = call_output(part, k)
+        part.calls[k].is_last, written[output] = not written[output], True
     for k in range(part.call_count):
         call, block = &part.calls[k], 0
         output = call.places[call.inputs]
@@ -382,9 +391,11 @@ cdef void share_blocks(Pass* part) noexcept nogil:
             if slot < MAX_SLOTS and part.blocks[slot] != NO_BLOCK and last[slot] == k and overwrites(part, call, j):
                 block = part.blocks[slot]
                 until[block] = k - 1
+        if part.blocks[output] != NO_BLOCK:
+            continue
         if moves_block(call) and last[output] == k and call.places[0] < MAX_SLOTS and part.blocks[call.places[0]] != NO_BLOCK:
             part.blocks[output] = part.blocks[call.places[0]]
-        elif part.in_block[output] and output != part.redirected and part.blocks[output] == NO_BLOCK:
+        elif part.in_block[output] and output != part.redirected:
             while block < part.block_count and until[block] >= k:
                 block += 1
             part.blocks[output], until[block] = <unsigned char>block, last[output]
@@ -423,5 +434,6 @@ cdef void set_length(Pass* part, intptr_t length) noexcept nogil:
         call = &part.calls[k]
         output = call.places[call.inputs]
         places = <intptr_t>part.program.slots[output].data | (part.row if part.by_rows else part.length) * call.strides[call.inputs]
-        if call.stream is not NULL and not call.reduced and not part.in_block[output] and not places & (block_bytes(call.dtype) - 1):
+        if (call.stream is not NULL and not call.reduced and not part.in_block[output] and not places & (block_bytes(call.dtype) - 1)
+                and not is_read_first(part, output)):
             call.loop = call.stream

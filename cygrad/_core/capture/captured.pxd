@@ -56,6 +56,7 @@ cdef class Captured:
     cdef public list changes, changes_back      # (number of an input or gradient, how often a part changes it)
     cdef readonly tuple written         # numbers of the inputs that the forward part writes
     cdef readonly tuple recorded        # numbers of the results that require gradients
+    cdef readonly tuple watched         # numbers of the results with memory of their own, whose versions a backward compares
     cdef readonly tuple result_bases    # of these
     cdef public tuple released          # numbers of the results whose history a backward of the program frees
     cdef list gradients                 # layouts of gradients that the backward part reads: of these, then of sums; None: it needs none

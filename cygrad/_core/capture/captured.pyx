@@ -197,7 +197,8 @@ cdef class Captured:
         self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
         self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
-        self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.recorded])
+        self.watched = tuple([k for k, layout in enumerate(self.forward_part.results) if (<Layout>layout).kind == MADE])
+        self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.watched])
         self.reads_back = tuple(self.bases_in(self.backward_part, touches))
         return 0
 

@@ -30,7 +30,8 @@ cdef extern from *:
 
 
 cdef class CompiledNode(Node):
-    """A call of a captured function. `saved0` is a tuple: (program, inputs, their versions, results, their versions, storages, rerun)."""
+    """A call of a captured function. `saved0` is a tuple: (program, inputs, their versions, the watched results, their versions, storages,
+    rerun)."""
     cdef bint stays         # a backward that did not keep the graph has left values for others
 
     cdef str node_name(self):
@@ -217,7 +218,7 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     if replay.released:
         attach_node(results, replay.released, inputs, differentiable, None)
     if replay.recorded:
-        outputs = tuple([shallow_copy(<TensorImpl>results[number]) for number in replay.recorded])
+        outputs = tuple([shallow_copy(<TensorImpl>results[number]) for number in replay.watched])
         saved = (replay, tuple(inputs), tuple([version_of((<TensorImpl>tensor).storage) for tensor in inputs]), outputs,
                  tuple([version_of((<TensorImpl>tensor).storage) for tensor in outputs]), state, rerun)
         attach_node(results, replay.recorded, inputs, differentiable, saved)

@@ -9,7 +9,7 @@ from cygrad._core.graph.notes cimport CALL, Note, Notes, Slot, with_room
 
 @cython.final
 cdef class Touches:
-    """Of some notes, and groups of their steps, in order: a group touches its arrays at its first step."""
+    """The touches of the steps of some notes. `groups`, in order: a group touches its arrays at its first step."""
 
     def __cinit__(self, Notes notes not None, list groups):
         cdef StepGroup group

@@ -114,6 +114,51 @@ def test_a_place_outside_is_an_error_as_ever():
     same(compiled(MATRIX, cg.tensor(5)), MATRIX[5] * 2)
 
 
+def put(x, i):
+    y = x.expand(4, 4)
+    y[i] = 0.5
+    return y
+
+
+def add_to_element(x, i):
+    y = x.expand(4, 4)
+    y[i, i] += 0.5
+    return y
+
+
+@pytest.mark.parametrize("function", [put, add_to_element])
+def test_a_part_may_be_written_where_the_whole_may_not(function):
+    """The whole has elements at one place in memory: a program for all places would refuse it, where eager writes a part."""
+    compiled = captured(function)
+    for i in (1, 1, 2, 3, 2):
+        ours, theirs = (cg.arange(4, dtype=cg.float64) for _ in range(2))
+        same(compiled(ours, cg.tensor(i)), function(theirs, cg.tensor(i)))
+        same(ours, theirs)
+
+
+def test_steps_may_write_a_part_where_the_whole_may_not_be_written():
+    def body(k, x):
+        rows = (x * 1).expand(100, 4)
+        rows[k] = rows[k - 1] * 0.5 + 1
+        return rows[0] * 1.5
+
+    expected = cg.arange(4.)
+    for k in range(100):
+        expected = body(k, expected)
+    same(fori_loop(0, 100, body, cg.arange(4.)), expected)
+
+
+def test_a_place_outside_of_a_leaf_is_an_index_error():
+    leaf = cg.ones(1, 4, requires_grad=True)
+    for call in (put_at, cg.compile(put_at)):
+        with pytest.raises(IndexError, match="index 2 is out of bounds"):
+            call(leaf, cg.tensor(2))
+
+
+def put_at(x, i):
+    x[i] = 0.5
+
+
 # ----- Loops -----
 BODIES = {
     "a row": lambda i, c: c * 0.5 + TABLE[i],

@@ -241,7 +241,12 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     part = x if whole else basic_view(x, items, &cuts)
     if recorded and part is not None and not whole and needs_grad(x):
         record_part(x, part, items, &cuts)
-    check_in_place(x if part is None else part, recorded)
+    try:
+        check_in_place(x if part is None else part, recorded)
+    except RuntimeError:
+        if part is not None or not names_part(items):
+            raise
+        return set_item(x, tuple([exact_item(item) for item in items]), value)      # the part may be written, or has another error
     if part is None and source.ndim == 0:      # taken for its number, where a view takes on a copy
         check_held(source, x.dtype_nr)
     elif cg_is_complex[source.dtype_nr] and not cg_is_complex[x.dtype_nr]:

@@ -66,7 +66,7 @@ def items_of_function(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any]
 
 
 def containers_in(tree: Any) -> dict[int, Any]:
-    """Return the containers in a tree, which may contain itself, sparse tensors, partial and local functions, by id, but for tuples."""
+    """Return the containers in a tree, which may contain itself, sparse tensors, partial and local functions, by id."""
     met: dict[int, Any] = {}
     values = [tree]
     while values:
@@ -78,7 +78,7 @@ def containers_in(tree: Any) -> dict[int, Any]:
         if (spec is not None or sparse_part(value) is not None) and id(value) not in met:
             met[id(value)] = value
             values += items
-    return {number: value for number, value in met.items() if not isinstance(value, tuple)}
+    return met
 
 
 def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), levels: int = DEEPEST) -> Any:

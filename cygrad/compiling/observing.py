@@ -85,7 +85,9 @@ class Observation:
     """Watches a function run, in a `with` statement: its guards, and the first thing that no program can repeat."""
 
     def __init__(self, function: Any, values: Iterable[Any], arguments: Mapping[int, Any]) -> None:
-        self.arguments = arguments              # containers among these, by id: the key of the call has their items
+        # Containers among the arguments, by id; the key of the call has their items. Tuples do not change.
+        self.containers = arguments.keys()
+        self.arguments = {number: value for number, value in arguments.items() if not isinstance(value, tuple)}
         self.codes_of_arguments = {each.__code__ for each in arguments.values() if isinstance(each, FunctionType)}      # local functions
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
@@ -183,7 +185,7 @@ class Observation:
             self.is_early = True
         elif serves_user(frame):
             for each in older_of(value, *value) if isinstance(value, (tuple, list)) else older_of(value):
-                if id(each) not in self.arguments:
+                if id(each) not in self.containers:
                     self.reach(each)
 
     def meet(self, code: CodeType, frame: FrameType) -> bool:
@@ -253,7 +255,7 @@ class Observation:
             else:
                 module = None
         value = frame.f_locals["self"] if "self" in code.co_varnames[:code.co_argcount] else None
-        if value is not None and id(value) not in self.arguments:
+        if value is not None and id(value) not in self.containers:
             for each in older_of(value):
                 self.reach(each)
 

@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import functools
 from collections import OrderedDict, defaultdict
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -169,7 +170,37 @@ def test_objects_that_are_refused():
     assert "returns a defaultdict" in refusal(lambda x: defaultdict(lambda: x), X)
     own.name = own
     compiled = cg.compile(lambda state: state.y * 2)
-    same(compiled(own), X * 2)      # contains itself: it stays as it is
+    with pytest.warns(RuntimeWarning, match="nested too deep, or contains itself"):
+        same(compiled(own), X * 2)
+
+
+class WithMethods(NamedTuple):
+    first: object
+    second: object
+
+    def twice(self):
+        return self.first * 2
+
+    @property
+    def total(self):
+        return self.first + self.second
+
+
+def test_named_tuples_with_methods_have_one_program():
+    compiled = captured(lambda pair: pair._replace(first=pair.twice() + pair.total))
+    for k in range(4):
+        same(compiled(WithMethods(X * k, X + k)).first, X * k * 2 + (X * k + (X + k)))
+    assert tuple(compiled.cache_info()) == (3, 1, 0, 1)
+
+
+def test_a_named_tuple_that_is_an_argument_and_a_global():
+    compiled = captured(lambda pair: pair.twice() * NAMED.total)
+    other = WithMethods(X * 7, X)
+    for pair in (NAMED, other, NAMED, other):
+        same(compiled(pair), pair.first * 2 * (X + X.sin()))
+
+
+NAMED = WithMethods(X, X.sin())
 
 
 def test_dynamic_functions_change_the_object_of_the_user():

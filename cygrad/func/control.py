@@ -7,10 +7,13 @@ examples: then both ways are computed, and `where` chooses. The step of a long l
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType
 from typing import Any, cast
+
+import numpy as np
 
 from cygrad._core.capture.compiled_node import sees_results_alone
 from cygrad._core.capture.kinds import Uncommon
@@ -22,7 +25,7 @@ from cygrad._core.levels.level import active_levels
 from cygrad.checkpoint.loop import checkpoint_loop
 from cygrad.compiling.compiled import captured_quietly
 from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
-from cygrad.data.creation import arange
+from cygrad.data.creation import arange, as_tensor
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, all_differ, row_major, taken_apart
 from cygrad.func.looped_backward import Step
 from cygrad.func.looping import LOOPED_FROM, Ended, Looped, Steps, looped
@@ -80,10 +83,20 @@ def _predicate(name: str, value: Any) -> Any:
     if isinstance(value, TensorImpl):
         if value.ndim:
             raise TypeError(f"{name}: the predicate must be one bool, got a tensor of shape {tuple(value.shape)}; use any() or all()")
-        return value.bool() if batched_level(value) is not None else bool(value)
-    if not isinstance(value, (bool, int)):
-        raise TypeError(f"{name}: the predicate must be a bool or a tensor of one, got {type(value).__name__}")
+        if value.dtype.kind != "b":
+            raise TypeError(f"{name}: the predicate must be a bool, got a tensor of {value.dtype}; compare it, as by x != 0")
+        return value if batched_level(value) is not None else bool(value)
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: the predicate must be a bool, or a tensor of one, got {type(value).__qualname__}")
     return bool(value)
+
+
+def _whole(name: str, argument: str, value: Any) -> int:
+    """Return an argument as an int; TypeError if it is none."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {argument} must be an int, got {type(value).__name__}") from None
 
 
 def _holds_for_any(predicate: Any) -> bool:
@@ -119,11 +132,13 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
 
     must_loop: raise NotLooped where the steps would run one by one. below: levels at which the step is one on plain tensors already.
     """
-    leaves, spec = tree_flatten(xs) if xs is not None else ([], None)
-    lengths = {leaf.shape[0] for leaf in leaves} | ({length} if length is not None else set())
+    xs, leaves, spec = (None, [], None) if xs is None else _of_tensors(xs)
+    if snapshots is not None and _whole("scan", "snapshots", snapshots) < 1:
+        raise ValueError(f"scan: snapshots must be 1 or more, got {snapshots}")
+    lengths = {leaf.shape[0] for leaf in leaves} | ({_whole("scan", "length", length)} if length is not None else set())
     if len(lengths) != 1:
         raise ValueError(f"scan: give xs of one length along dim 0, or length=; got lengths {sorted(lengths)}")
-    count = int(lengths.pop())
+    count = lengths.pop()
     if count < 0:
         raise ValueError(f"scan: length must not be negative, got {count}")
 
@@ -136,8 +151,6 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
     if not _pays(count):
         return _steps(step, step, carry, at, order, snapshots)
     run = captured_quietly(step)
-    if snapshots is not None and snapshots < 1:
-        raise ValueError(f"scan: snapshots must be 1 or more, got {snapshots}")
     first = _first_steps()
     middle, ys = _steps_apart(run, carry, at, order[:first])
     if snapshots is not None and ys[0] is not None:
@@ -150,6 +163,17 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
     last, later = loop or _steps(step, run, middle, at, rest, snapshots)
     earlier = _stacked(ys)      # behind the loop, as the node is whose gradients the engine adds first
     return last, _joined(later, earlier) if reverse else _joined(earlier, later)
+
+
+def _of_tensors(xs: Any) -> tuple[Any, list[Any], Any]:
+    """Return the xs of a scan with tensors over arrays of NumPy's, their leaves and their structure; TypeError for other leaves."""
+    leaves, spec = tree_flatten(xs)
+    leaves = [as_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    for leaf in leaves:
+        if not isinstance(leaf, TensorImpl) or not leaf.ndim:
+            raise TypeError("scan: xs must be tensors, of which each step has a slice along dim 0, got "
+                            + ("a 0-d tensor" if isinstance(leaf, TensorImpl) else type(leaf).__name__))
+    return tree_unflatten(leaves, spec), leaves, spec
 
 
 def _looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None, below: Levels = ()) -> Looped | None:
@@ -227,8 +251,17 @@ def _stacked(ys: list[Any]) -> Any:
     spec = columns[0][1]
     if any(other != spec for _, other in columns):
         raise TypeError("scan: all steps must return a y of one structure")
-    rows = zip(*(leaves for leaves, _ in columns), strict=True)
-    return tree_unflatten([None if leaves[0] is None else stack(list(leaves)) for leaves in rows], spec)
+    return tree_unflatten([_column(leaves) for leaves in zip(*(leaves for leaves, _ in columns), strict=True)], spec)
+
+
+def _column(leaves: tuple[Any, ...]) -> Any:
+    """Return the results of all steps in one place of y, stacked; None where all are."""
+    kinds = {type(leaf).__name__ for leaf in leaves if not isinstance(leaf, TensorImpl)}
+    if kinds == {"NoneType"} and not any(isinstance(leaf, TensorImpl) for leaf in leaves):
+        return None
+    if kinds:
+        raise TypeError(f"scan: y must be a tree of tensors, or None in the same place of each step, got {' and '.join(sorted(kinds))}")
+    return stack(list(leaves))
 
 
 def _nothing(step: Any, carry: Any, leaves: list[Any], spec: Any) -> Any:
@@ -266,7 +299,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
     >>> fori_loop(1, 4, lambda i, x: x * i, cygrad.tensor([1., 2.]))
     tensor([ 6., 12.])
     """
-    numbers, first = range(int(lower), int(upper)), carry
+    numbers, first = range(_whole("fori_loop", "lower", lower), _whole("fori_loop", "upper", upper)), carry
 
     def steps(numbers: range, carry: Any) -> Any:
         for number in numbers:

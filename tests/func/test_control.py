@@ -90,7 +90,17 @@ def test_snapshots():
     (lambda: while_loop(lambda c: c > 0, lambda c: c, C), TypeError, "one bool"),
     (lambda: while_loop(lambda c: "yes", lambda c: c, C), TypeError, "got str"),
     (lambda: cond(C, cg.sin, cg.cos, C), TypeError, "one bool"),
-], ids=range(10))
+    (lambda: while_loop(lambda c: 1, lambda c: c, C), TypeError, "got int"),
+    (lambda: while_loop(lambda c: c.sum(), lambda c: c, C), TypeError, "compare it"),
+    (lambda: fori_loop(0, 3.5, lambda i, c: c, C), TypeError, "upper must be an int, got float"),
+    (lambda: fori_loop("0", 3, lambda i, c: c, C), TypeError, "lower must be an int, got str"),
+    (lambda: scan(step, C, length=2.5), TypeError, "length must be an int"),
+    (lambda: scan(step, C, [1., 2.]), TypeError, "xs must be tensors, .* got float"),
+    (lambda: scan(step, C, cg.tensor(1.)), TypeError, "got a 0-d tensor"),
+    (lambda: scan(step, C, length=3, snapshots="2"), TypeError, "snapshots must be an int"),
+    (lambda: scan(lambda c, x: (c, 1.5), C, length=2), TypeError, "y must be a tree of tensors, .* got float"),
+    (lambda: scan(lambda c, x: (c + 1, c if c.sum() < 9 else None), C, length=9), TypeError, "y must be .* got NoneType"),
+])
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -472,9 +472,9 @@ def allocations_traced(is_needed: bool) -> Iterator[Callable[[Any], bool]]:
 def check_looks(notes: Notes) -> None:
     """Refuse notes of code that has looked at values by itself."""
     if notes.looks.count or notes.looks.lasts:
-        line = "{}:{}: ".format(*notes.looks.line) if notes.looks.line else ""
-        raise Uncapturable(f"{line}a tensor is read outside of operators: {notes.looks.reason}. Compute with tensors there, or do it "
-                           "outside of the function.")
+        line, reason = "{}:{}: ".format(*notes.looks.line) if notes.looks.line else "", notes.looks.reason or ""
+        raise Uncapturable(line + (f"a tensor is read outside of operators: {reason}. Compute with tensors there, or do it outside of the "
+                                   "function." if reason.startswith(("it ", "its ")) else f"{reason}. Do that outside of the function."))
 
 
 def check_messages(notes: Notes, is_recorded: bool) -> None:

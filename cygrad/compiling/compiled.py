@@ -146,7 +146,8 @@ class Compiled:
         """
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            warned, self._warned = self._warned, False
+            before = self._warned, self._fullgraph, self._refused.copy()
+            self._warned = self._fullgraph = False
             try:
                 for _ in range(2):      # the first call may be too early
                     self(*args, **kwargs)
@@ -159,7 +160,9 @@ class Compiled:
                     if entries or caught:
                         break
             finally:
-                self._warned = warned
+                self._warned, self._fullgraph, refused = before
+                if self._fullgraph:     # where a refused call is an error
+                    self._refused = refused
         if not entries:
             return f"not captured: {caught[-1].message}" if caught else "not captured: these arguments are called as they are"
         return described(entries[0].replay, self._note_on_floats(key, floats_key))
@@ -195,7 +198,9 @@ class Compiled:
             except Uncommon:
                 (inputs, keywords), key, tensors, others = signature_with_arrays((args, kwargs))
             entries = self._entries.get(key, ())
-        except (Uncommon, TypeError, ValueError, RecursionError):   # of keys that cannot be hashed, and arrays that are no tensors
+        except (Uncommon, TypeError, ValueError, RecursionError) as error:  # of keys that cannot be hashed, and arrays that are no tensors
+            reason = "a container that is nested too deep, or contains itself" if isinstance(error, RecursionError) else str(error)
+            self._give_up(f"no program takes one of its arguments: {reason}", 4)
             return self._run(args, kwargs)
         is_replay, result = self._replayed(entries, tensors, inputs, keywords)
         if is_replay:
@@ -214,10 +219,10 @@ class Compiled:
             return self._run(args, kwargs)
         if sum(map(len, self._entries.values()), self._dropped) >= MOST_CAPTURES:
             changed = repr(result) if result else changed_argument(self._function, key, next(reversed(self._entries), key))
-            self._warn(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
-                       + (f", the last one {changed}" if changed else "")
-                       + (f". A float among its arguments has a program for each value: {self._by_value}" if self._by_value else "")
-                       + ". Give numbers that change as 0-d tensors, or use compile(dynamic=True).")
+            self._give_up(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
+                          + (f", the last one {changed}" if changed else "")
+                          + (f". A float among its arguments has a program for each value: {self._by_value}. Give numbers that change as "
+                             "0-d tensors, or use compile(dynamic=True)" if self._by_value else ""), 4)
             if entries:
                 self._drop_unmatched(key)
             return self._run(args, kwargs)
@@ -375,12 +380,14 @@ class Compiled:
 
     def _refuse(self, key: Any, reason: str) -> None:
         """Leave calls of a kind as they are."""
+        if not self._fullgraph:
+            self._refused.add(key)
+        self._give_up(reason, 5)
+
+    def _give_up(self, reason: str, stacklevel: int) -> None:
+        """Warn once that calls stay as they are; RuntimeError with `fullgraph`."""
         if self._fullgraph:
             raise RuntimeError(f"compile(fullgraph=True): {self._name()} cannot be captured: {reason}")
-        self._refused.add(key)
-        self._warn(reason, 5)
-
-    def _warn(self, reason: str, stacklevel: int = 4) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(f"compile(): {self._name()} stays as it is: {reason}", RuntimeWarning, stacklevel=stacklevel)

@@ -26,12 +26,26 @@ def described(replay: Replay, note: str) -> str:
 
 
 def changed_argument(function: Callable[..., Any], key: Any, other: Any) -> str:
-    """Return the name of an argument whose kind differs between two calls, by their keys; "" if all kinds are equal."""
+    """Return an argument whose kind differs between two calls, by their keys, and how; "" if all kinds are equal."""
     (_, *kinds), (_, *named) = key[0][:2]
     (_, *other_kinds), (_, *other_named) = other[0][:2]
     parameters = function.__code__.co_varnames[:function.__code__.co_argcount] if isinstance(function, FunctionType) else ()
     for number, kind in enumerate(kinds):
-        if number >= len(other_kinds) or kind != other_kinds[number]:
-            return f"the argument {parameters[number]!r}" if number < len(parameters) else f"the argument at position {number}"
-    names = [name for name, kind in named if (name, kind) not in other_named]
-    return f"the argument {names[0]!r}" if names else ""
+        before = other_kinds[number] if number < len(other_kinds) else None
+        if kind != before:
+            name = f"{parameters[number]!r}" if number < len(parameters) else f"at position {number}"
+            return f"the argument {name}{difference(kind, before)}"
+    changed = [(name, kind) for name, kind in named if (name, kind) not in other_named]
+    return "".join(f"the argument {name!r}{difference(kind, dict(other_named).get(name))}" for name, kind in changed[:1])
+
+
+def difference(kind: Any, before: Any) -> str:
+    """Return how the kind of an argument differs from the one before; "" where that takes many words."""
+    if not isinstance(before, tuple) or len(kind) != len(before):
+        return ""
+    if len(kind) == 2 and kind[0] is before[0]:
+        is_plain = kind[0] in (int, float, complex, bool, str)
+        return f", {kind[1]!r} after {before[1]!r}" if is_plain else f": another {kind[0].__qualname__}, which is compared by identity"
+    if type(kind[0]) is int and kind[0] == before[0] and kind[2:3] != before[2:3]:      # of a tensor
+        return f", of shape {kind[2]} after {before[2]}"
+    return ""

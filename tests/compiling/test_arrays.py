@@ -265,6 +265,7 @@ def test_arrays_that_overlap_are_written_as_eager_writes_them():
         assert compiled.cache_info().hits >= 1
 
 
+@pytest.mark.filterwarnings("ignore:compile")
 def test_arrays_that_are_no_tensors_are_left_to_the_function():
     compiled = cg.compile(lambda x, a: x * len(a))
     for array in (np.array(["a", "b"]), np.array([None, 1]), np.ones(2, ">f8"), np.ma.ones(2), np.matrix([[1.0]])):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from capturing import X, captured, same
+from capturing import X, captured, refusal, same
 from cygrad import func
 from cygrad.autograd import grad
 from cygrad.checkpoint import checkpoint
@@ -56,6 +56,47 @@ def test_changed_inputs_are_refused_by_the_backward():
         loss.backward()
 
 
+def product_with_result(x, w):
+    result = x.sin()
+    return result, (w * result).sum()
+
+
+def product_with_a_part_of_the_result(x, w):
+    result = x.sin()
+    return result[1:], (w * result).sum()
+
+
+def detached_result(x, w):
+    result = w.exp()
+    return result.detach(), result.sum()
+
+
+def gradient_that_it_sets(x, w):
+    w.grad = None
+    (w * w * x).sum().backward()
+    return w.grad, (w * w.grad).sum()
+
+
+@pytest.mark.parametrize("function", [product_with_result, product_with_a_part_of_the_result, detached_result, gradient_that_it_sets])
+def test_changed_results_are_refused_by_the_backward(function):
+    """A result that requires no gradient is checked as well, where the backward reads it."""
+    compiled = captured(function)
+    for call in (function, compiled, compiled, compiled):
+        x, w = X.cos(), X.clone().requires_grad_()
+        changed, loss = call(x, w)
+        changed.mul_(100)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+        x, w = X.cos(), X.clone().requires_grad_()
+        gradients = []
+        for each in (call, function):
+            w.grad = None
+            each(x, w)[1].backward()
+            gradients.append(w.grad.clone())
+        same(*gradients)
+    assert compiled.cache_info().hits >= 2
+
+
 def test_results_that_no_gradient_reads_may_change():
     compiled = captured(lambda x: x * 3)
     x = X.clone().requires_grad_()
@@ -88,14 +129,16 @@ def test_some_results_without_a_gradient():
 
 
 def test_hooks_of_leaves_run_once():
-    compiled = captured(lambda x: (x * x).sum())
+    compiled = cg.compile(lambda x: (x * x).sum())
     x = X.clone().requires_grad_()
     compiled(x)
     x.register_hook(lambda gradient: gradient * 10)
-    for _ in range(2):
-        x.grad = None
-        compiled(x).backward()
-        same(x.grad, X * 20)
+    with pytest.warns(RuntimeWarning, match="one of its arguments: a tensor with hooks"):
+        for _ in range(2):
+            x.grad = None
+            compiled(x).backward()
+            same(x.grad, X * 20)
+    assert "a tensor with hooks" in refusal(lambda x: x * 2, x)
 
 
 def test_transforms_inside_and_around():

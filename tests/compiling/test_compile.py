@@ -54,6 +54,20 @@ def test_a_decorator_with_and_without_options():
     assert plain.cache_info().currsize == 0
 
 
+def test_a_function_without_a_program_is_explained():
+    for fullgraph in (False, True):
+        compiled = cg.compile(lambda x: x * x.sum().item(), fullgraph=fullgraph)
+        assert "values were given to Python or NumPy" in compiled.explain(X)
+    with pytest.raises(RuntimeError, match="cannot be captured"):
+        compiled(X)
+
+
+def test_changed_settings_are_named():
+    compiled = cg.compile(lambda x: (cg.manual_seed(3), x * 2)[1])
+    with pytest.warns(RuntimeWarning, match=r"the seed of a generator was set\. Do that outside of the function"):
+        compiled(X)
+
+
 @pytest.mark.usefixtures("usual_sizes")
 def test_a_program_is_explained():
     def function(x):
@@ -63,7 +77,7 @@ def test_a_program_is_explained():
     text = cg.compile(function).explain(X)
     assert text.splitlines()[:6] == ["6 steps: mul, add, sum, gt, bool", "0 of them in 0 groups, block by block",
                                      "0 of them over large arrays, as the function itself runs them, contractions included",
-                                     "1 calls of Python", "  kthvalue: its memory was given to NumPy or another library",
+                                     "1 calls of Python", "  kthvalue: its values were given to Python or NumPy",
                                      "1 decisions by values"]
     large = cg.compile(lambda x: (x * 2 + cg.rand(1 << 18)).sum()).explain(cg.rand(1 << 18))
     assert "\n3 of them over large arrays" in large and "\n  write_values: " in large

@@ -318,10 +318,16 @@ def test_partial_functions():
 
 def test_after_many_captures_the_function_stays_as_it_is():
     compiled = cg.compile(lambda x, n: x + n)
-    with pytest.warns(RuntimeWarning, match="was captured 16 times.* the last one the argument 'n'"):
+    with pytest.warns(RuntimeWarning, match="was captured 16 times.* the last one the argument 'n', 16 after 15"):
         for n in range(20):
             assert compiled(X, n).tolist() == (X + n).tolist()
     assert tuple(compiled.cache_info()) == (0, 16, 4, 16)
+    compiled = captured(lambda x, n: x + n)
+    for n in range(16):
+        compiled(X, n)
+    with pytest.raises(RuntimeError, match=r"was captured 16 times.* the argument 'x', of shape \(2,\) after \(3,\)"):
+        compiled(X[:2], 0)
+    assert compiled(X, 3).tolist() == (X + 3).tolist()
 
 
 def test_programs_that_no_call_finds_any_more_are_dropped():
@@ -341,8 +347,8 @@ def test_programs_that_no_call_finds_any_more_are_dropped():
     assert tuple(compiled.cache_info()) == (1, 16, 184, 0)
 
 
-@pytest.mark.parametrize("name, call", [("the argument 'x'", lambda f, k: f(cg.ones(k + 1), 1)),
-                                        ("the argument 'n'", lambda f, k: f(X, n=k)), ("", lambda f, k: f(X + k, 1))])
+@pytest.mark.parametrize("name, call", [("the argument 'x', of shape (1,) after (2,)", lambda f, k: f(cg.ones(k + 1), 1)),
+                                        ("the argument 'n', 0 after 1", lambda f, k: f(X, n=k)), ("", lambda f, k: f(X + k, 1))])
 def test_the_argument_that_changes_is_named(name, call):
     keys = []
     for k in range(2):

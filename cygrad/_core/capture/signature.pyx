@@ -173,7 +173,7 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
     if isinstance(value, ndarray):
         if hasattr(kind, "__tensor__"):     # an object in place of an array
             return kind, kind_of_parts(value._tensor, tensors, levels)
-        raise Uncommon("an array of NumPy's among the arguments")
+        raise Uncommon("an array of NumPy's that is no operand of tensors")
     others.append(value)
     return kind, id(value)
 
@@ -253,7 +253,7 @@ def signature_of(tuple args not None, dict kwargs not None, list tensors not Non
         kinds = (kind_of_value(args, tensors, others, levels, has_inputs),
                  kind_of_value(kwargs, tensors, others, levels, has_inputs))
     except RecursionError:
-        raise Uncommon("containers that are nested too deep, or contain themselves") from None
+        raise Uncommon("a container that is nested too deep, or contains itself") from None
     if levels:
         kinds = *kinds, *[(level.size, level.randomness, level.recorded) for level in levels]
     return kinds, shared_memory(tensors), grad_mode()[0], is_inference_mode(), default_dtype()

@@ -85,7 +85,7 @@ cdef inline const char* look_address(TensorImpl tensor) noexcept:
 cdef inline char* export_address(TensorImpl tensor) noexcept:
     """Return where the first element is: for other libraries, which read and write there when they like (see `expose`)."""
     if noted:
-        note_look("its memory was given to NumPy or another library")
+        note_look("its values were given to Python or NumPy")
     return address(tensor)
 
 cdef inline char* new_address(TensorImpl tensor) noexcept:

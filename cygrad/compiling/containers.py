@@ -94,11 +94,13 @@ def take_apart(value: Any, tensors: list[Any], outside: Collection[int] = (), le
         if id(value) in met:
             raise Uncapturable("it returns a sparse tensor from outside, or twice: return a copy, by .clone()")
         met.add(id(value))
-        return Made(partial(sparse_again, part.pattern), [take_apart(part.inner, tensors)])
+        return Made(partial(sparse_again, part.pattern), [take_apart(part.inner, tensors, met, levels - 1)])
     if isinstance(value, TensorImpl):
-        for number, tensor in enumerate(tensors):
-            if tensor is value:
-                return Hole(number)
+        if id(value) in met:
+            for number, tensor in enumerate(tensors):
+                if tensor is value:
+                    return Hole(number)
+        met.add(id(value))
         tensors.append(value)
         return Hole(len(tensors) - 1)
     if hasattr(type(value), "__of_tensors__"):

@@ -47,8 +47,8 @@ def history_of(results: list[Any], inputs: list[Any], sources: Sequence[Any]) ->
                                                             for k, earlier, _, _ in shared_memory(results)):
         raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
                            "by .clone()")
-    if any(has_history_in_outer_memory(result, inputs) for result in results
-           if result.requires_grad and not any(result is each for each in with_history)):
+    new = {id(result) for result in with_history}
+    if any(has_history_in_outer_memory(result, inputs) for result in results if result.requires_grad and id(result) not in new):
         raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
     nodes, edges = graph_between(with_history, sources)
     if not are_released(nodes):

@@ -114,9 +114,10 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None
     carry: a tree of tensors, whose structure, shapes and dtypes stay. xs: a tree of tensors; x has their slices along dim 0, or is
     None. ys: a tree like y, each tensor with a new first dim; None where y is. length: of xs, needed where there are none.
     reverse: from the last x to the first one; ys are in the order of xs. snapshots: keep so many states for a backward, and compute
-    the others again (`checkpoint.checkpoint_loop`); first derivatives, and steps that return None for y.
+    the others again (`checkpoint.checkpoint_loop`), of steps that return None for y. Arrays of NumPy's in xs count as tensors.
 
-    ValueError for lengths that differ, TypeError for a carry that changes its kind. After `jax.lax.scan`.
+    ValueError for lengths that differ, TypeError for a carry that changes its kind and for xs, y and length of other kinds. After
+    `jax.lax.scan`.
 
     >>> import cygrad
     >>> from cygrad.func import scan

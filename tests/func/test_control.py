@@ -106,6 +106,22 @@ def test_wrong_arguments(call, error, words):
         call()
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, cg.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("count", [100, 600])
+def test_results_without_a_gradient_bring_no_nan(count, wrap):
+    """Zeros in place of their gradients would: 0 times infinity is one."""
+    xs = cg.full((count,), np.inf, dtype=cg.float64)
+    loop = wrap(lambda c: scan(lambda c, x: (c * 0.99 + 1, c * x), c, xs)[0].sum())
+    for _ in range(2):
+        carry = C.clone().requires_grad_()
+        expected = carry
+        for _ in range(count):
+            expected = expected * 0.99 + 1
+        gradients = [cg.autograd.grad(result, carry)[0] for result in (loop(carry), expected.sum())]
+        assert gradients[0].isfinite().all()
+        np.testing.assert_array_equal(*(gradient.numpy() for gradient in gradients))
+
+
 def test_fori_and_while_loops_differentiate():
     assert fori_loop(2, 5, lambda i, x: x * i, C).tolist() == [24, 48]
     assert fori_loop(5, 2, lambda i, x: x * i, C) is C

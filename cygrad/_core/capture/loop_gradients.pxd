@@ -55,3 +55,6 @@ cdef class Sums:
     cdef void add_rows(self, int number, Py_ssize_t row, char* total, bint* any_added) noexcept nogil
     cdef void add_step(self, Py_ssize_t row) noexcept nogil
     cdef list results(self)
+
+# Return True if there is a NaN among the elements of some tensors; None stands for no tensor.
+cdef bint any_nan(list gradients) noexcept

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from cygrad._core.capture.compiled_node cimport arrived_gradients, hand_over
 from cygrad._core.capture.layouts cimport Layout, suits
-from cygrad._core.capture.loop_gradients cimport Sums
+from cygrad._core.capture.loop_gradients cimport Sums, any_nan
 from cygrad._core.capture.looped cimport BETWEEN_SIGNALS, CARRIED, MOST, Frame, LoopedStep, Rows, tensor_like
 from cygrad._core.capture.captured cimport FIRST_INPUT, rounded
 from cygrad._core.graph.history cimport attach, connect
@@ -200,7 +200,7 @@ cdef class Loop:
     def reverse_steps(self, inputs, TensorImpl history, TensorImpl count_and_block, gradients, sums):
         """Return the gradients of the differentiable inputs from gradients of the recorded results.
 
-        sums: that have arrived for `summed_edges`, or None.
+        sums: that have arrived for `summed_edges`, or None. None where NaN may come of zeros in place of gradients that have not arrived.
         """
         note_look("it is a loop")
         cdef Frame frame = Frame(self.looped, list(inputs))
@@ -219,7 +219,8 @@ cdef class Loop:
         if not (self.reverse_each(frame, totals, 0, count, states, residuals) if every == 1 else
                 self.reverse_blocks(frame, totals, 0, count, every, states, spare, room)):
             return None
-        return totals.results()
+        computed = totals.results()
+        return None if any([each is None for each in gradients]) and any_nan(computed) else computed
 
     cdef bint reverse_blocks(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, Py_ssize_t every, char* states, char* spare,
                              Py_ssize_t room) except -1:

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, fill_arena
-from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, filled, has_strides_of, suits, tensor_in
+from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, empty_in, filled, has_strides_of, suits, tensor_in
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.noted_calls cimport tensors_among, tensors_of_node
 from cygrad._core.graph.notes cimport CALL, Note
@@ -131,7 +131,7 @@ cdef class Replay(Captured):
             else:
                 tensor = tensor_in(layout, storages[layout.base], 0)
                 if layout.base == CONSTANTS:
-                    tensor = copy_of(tensor, tensor.dtype_nr)
+                    tensor = copy_of(tensor, tensor.dtype_nr) if tensor.count else empty_in(layout)
                 tensor.storage.version = layout.version
                 results.append(tensor)
         return results

@@ -149,7 +149,7 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
     order = range(count - 1, -1, -1) if reverse else range(count)
     if not count:
         return carry, _nothing(step, carry, leaves, spec) if snapshots is None else None
-    if not _pays(count):
+    if not _pays(count, snapshots is not None):
         return _steps(step, step, carry, at, order, snapshots)
     run = captured_quietly(step)
     first = _first_steps()
@@ -213,9 +213,9 @@ def _first_steps() -> int:
     return FIRST_IN_LEVELS if active_levels() else FIRST_STEPS
 
 
-def _pays(count: int) -> bool:
+def _pays(count: int, has_snapshots: bool = False) -> bool:
     """Return True if it pays to run so many steps as a loop of the core; within levels no program is kept."""
-    return count >= (LOOPED_FROM if is_noting() or active_levels() else CAPTURED_FROM)
+    return count >= (LOOPED_FROM if is_noting() and not has_snapshots or active_levels() else CAPTURED_FROM)
 
 
 def _steps(step: Any, run: Any, carry: Any, at: Callable[[int], Any], order: range, snapshots: int | None) -> tuple[Any, Any]:

@@ -137,6 +137,8 @@ class _Backward:
             with suppress(NotLooped):
                 backward = LoopedBackward(partial(steps.scan, must_loop=True, below=steps.levels), steps.step, known, create_graph, unseen)
                 computed = backward(steps.rows or range(count), [gradient for _, gradient in pairs])
+                if any(gradient is None for (is_carried, _), gradient in pairs if is_carried) and _holds_nan(computed):
+                    computed = None     # perhaps of zeros in place of gradients that have not arrived
         if computed is None:
             computed = self._one_by_one(pairs, numbers, create_graph, unseen)
         by_number = dict(zip(numbers, computed, strict=True))
@@ -175,6 +177,12 @@ class _Backward:
         slices = range(first, self.program.first_constant)
         return [None if gradient is None else together(form, iter((gradient,)), self.steps.levels, number in slices)
                 for number, form, gradient in zip(step.differentiable, self.program.gradient_forms, gradients, strict=True)]
+
+
+def _holds_nan(gradients: Sequence[Any]) -> bool:
+    levels = active_levels()
+    return any(bool(plain.detach().isnan().any()) for gradient in gradients if gradient is not None
+               for plain in tensors_behind(gradient, levels))
 
 
 def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program | None:

@@ -122,6 +122,35 @@ def test_results_without_a_gradient_bring_no_nan(count, wrap):
         np.testing.assert_array_equal(*(gradient.numpy() for gradient in gradients))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, cg.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("count", [100, 600])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_carried_values_without_a_gradient_bring_no_nan(count, wrap, create_graph):
+    """The square root at 0 has an infinite derivative."""
+    def step(carry, _):
+        first, second = carry
+        return (first.sin() * 0.99, second * 0.5 + first.sqrt()), None
+
+    loop = wrap(lambda first: scan(step, (first, C), length=count)[0][0].sum())
+    for _ in range(2):
+        first = cg.tensor([0.0, 0.5], dtype=cg.float64, requires_grad=True)
+        expected = first
+        for _ in range(count):
+            expected = expected.sin() * 0.99
+        gradients = [cg.autograd.grad(result, first, create_graph=create_graph)[0] for result in (loop(first), expected.sum())]
+        np.testing.assert_allclose(*(gradient.detach().numpy() for gradient in gradients), rtol=1e-12)
+
+
+def test_captured_loops_with_snapshots_are_differentiated_twice():
+    loop = cg.compile(lambda c, xs: scan(lambda c, x: ((c * x).sin(), None), c, xs, snapshots=20)[0], fullgraph=True)
+    xs, seen = cg.ones(70, 2, dtype=cg.float64), []
+    for _ in range(3):
+        c = C.clone().requires_grad_()
+        gradient, = cg.autograd.grad(loop(c, xs).sum(), c, create_graph=True)
+        seen.append(cg.autograd.grad(gradient.sum(), c)[0].tolist())
+    assert seen[0] == seen[1] == seen[2] and loop.cache_info().hits == 2
+
+
 def test_fori_and_while_loops_differentiate():
     assert fori_loop(2, 5, lambda i, x: x * i, C).tolist() == [24, 48]
     assert fori_loop(5, 2, lambda i, x: x * i, C) is C

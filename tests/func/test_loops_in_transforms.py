@@ -122,7 +122,7 @@ def test_loops_in_transforms(name, transform, loops, monkeypatch):
     assert loops or transform in ONE_BY_ONE
     captured, replayed = compiled(), compiled()
     assert compiled.cache_info().hits == 1
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     theirs = run(FUNCTIONS[name])
     for each in ours, captured, replayed:
         close(each, theirs)
@@ -212,7 +212,7 @@ def test_steps_that_take_no_examples_run_one_by_one(name, monkeypatch):
     runs = [lambda: hessian(f)(C), lambda: hessian(lambda c: search(c)[0].sum())(C), lambda: jvp(lambda c: search(c)[0], (C,), (C * 2,))]
     runs += [lambda: vmap(search)(CS)] if name == "mask" else []
     ours = [run() for run in runs]
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     monkeypatch.setattr(looping, "_program_of", lambda *_: None)
     close(ours, [run() for run in runs])
 
@@ -233,7 +233,7 @@ def test_tangents_of_constants_with_other_strides(tangent, loops, monkeypatch):
     runs = [lambda: jvp(gradients, (W,), (tangent,)), by_hand]
     ours = [run() for run in runs]
     assert loops
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     close(ours, [run() for run in runs])
 
 
@@ -254,7 +254,7 @@ def test_hooks_on_constants_after_the_loop(transform, is_leaf, change, monkeypat
         return gradient, cg.autograd.grad(gradient.square().sum(), w)[0]
 
     ours = values()
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     monkeypatch.setenv("CYGRAD_COMPILE", "0")
     close(ours, values())
 
@@ -298,7 +298,7 @@ def test_gradients_of_values_and_of_tangents_in_one_backward(monkeypatch):
             return [*cg.autograd.forward_ad.unpack_dual(gradient)]
 
     ours = values()
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     close(ours, values())
 
 
@@ -340,7 +340,7 @@ def test_random_numbers_in_vmap(randomness, loops, monkeypatch):
     assert not loops
     with pytest.raises(RuntimeError, match="random"):
         vmap(walk)(CS)
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     cg.manual_seed(0)
     close(ours, (vmap(walk, randomness=randomness)(CS), cg.rand(2)))
 
@@ -366,7 +366,7 @@ def test_steps_of_other_kinds(monkeypatch):
     ]
     runs = [run for f in functions for run in (lambda f=f: vmap(f)(CS), lambda f=f: vmap(f)(CS[:1]), lambda f=f: vmap(f)(CS[:0]))]
     ours = [run() for run in runs]
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     close(ours, [run() for run in runs])
 
 
@@ -382,7 +382,7 @@ def test_forward_mode_by_hand_with_gradients(monkeypatch):
             return [primal, tangent, *cg.autograd.forward_ad.unpack_dual(gradient), *cg.autograd.grad(tangent.sum(), w)]
 
     ours = values()
-    monkeypatch.setattr(control, "_pays", lambda _: False)
+    monkeypatch.setattr(control, "_pays", lambda *_: False)
     close(ours, values())
 
 

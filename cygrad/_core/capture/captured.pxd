@@ -90,7 +90,7 @@ cdef class Captured:
     cdef int find_stops(self, Part part, Touches touches) except -1
     cdef int add_base(self, Slot* slot, bint late) except -1
 
-# Fill new memory of a replay, in tests.
 # Of a slot: in whole cache lines.
 cdef size_t rounded(size_t nbytes) noexcept
+# Fill new memory of a replay, in tests.
 cdef void fill_arena(char* data, size_t nbytes) noexcept

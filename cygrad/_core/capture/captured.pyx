@@ -66,10 +66,6 @@ cdef bint is_constant(Layout layout) noexcept:
     return layout is not None and layout.kind == MADE and layout.base == CONSTANTS
 
 
-cdef inline bint is_fallible(const Note* note) noexcept:
-    return not note.traits.safe or note.kind != LAUNCH
-
-
 cdef size_t rounded(size_t nbytes) noexcept:
     return max((nbytes + LINE - 1) // LINE * LINE, <size_t>LINE)
 
@@ -513,7 +509,7 @@ cdef class Captured:
         part.interruptible = part.end
         for k in range(part.first, part.end):
             note = &self.notes.notes[k]
-            if written and is_fallible(note):
+            if written and (not note.traits.safe or note.kind != LAUNCH):
                 part.restores = True
             if note.kind == CALL:
                 for number, _, writes in (<Call>self.calls[note.outcome]).places:

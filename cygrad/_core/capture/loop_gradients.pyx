@@ -1,7 +1,6 @@
 # cython: cdivision=True
 """Gradients of a loop (see loop_gradients.pxd for the contract)."""
 cimport cython
-from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
@@ -9,8 +8,9 @@ from cygrad._core.capture.layouts cimport SAME, Layout, suits
 from cygrad._core.capture.looped cimport CARRIED, PASSED, Frame, LoopedStep, StepValue, layout_bytes, tensor_like
 from cygrad._core.capture.captured cimport FIRST_INPUT
 from cygrad._core.compute.dispatch cimport Op
+from cygrad._core.compute.reductions cimport any_is_nan
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, value_address
-from cygrad._kernels.drivers.elementwise cimport CG_FLOAT64, MAX_DIMS, cast, cg_itemsize, cg_loop, cg_real
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loop, cg_real
 
 from cygrad._core.compute.dispatch import ops
 
@@ -227,13 +227,11 @@ cdef class Sums:
 
 cdef bint any_nan(list gradients) noexcept:
     cdef TensorImpl tensor
-    cdef double element
-    cdef Py_ssize_t i
-    cdef int dtype
+    cdef int real
     for tensor in gradients:
-        dtype = CG_FLOAT64 if tensor is None else cg_real[tensor.dtype_nr]
-        for i in range(0 if tensor is None else tensor.count * cg_itemsize[tensor.dtype_nr] // cg_itemsize[dtype]):
-            cast(dtype, CG_FLOAT64)(<char*>&element, 0, value_address(tensor) + i * cg_itemsize[dtype], 0, 1)
-            if isnan(element):
-                return True
+        if tensor is None:
+            continue
+        real = cg_real[tensor.dtype_nr]
+        if any_is_nan(value_address(tensor), real, tensor.count * cg_itemsize[tensor.dtype_nr] // cg_itemsize[real]):
+            return True
     return False

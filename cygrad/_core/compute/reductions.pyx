@@ -104,16 +104,20 @@ cdef struct Elements:
     intptr_t count
 
 
+cdef bint any_is_nan(const char* data, int dtype, intptr_t count) noexcept nogil:
+    cdef double element
+    cdef intptr_t i
+    for i in range(count):
+        cast(dtype, CG_FLOAT64)(<char*>&element, 0, data + i * cg_itemsize[dtype], 0, 1)
+        if isnan(element):
+            return True
+    return False
+
+
 cdef int find_nan(void* arguments, char** data) noexcept nogil:
     """Return 1 if one of dense elements is a NaN."""
     cdef Elements* elements = <Elements*>arguments
-    cdef double element
-    cdef intptr_t i
-    for i in range(elements.count):
-        cast(elements.dtype, CG_FLOAT64)(<char*>&element, 0, data[0] + i * cg_itemsize[elements.dtype], 0, 1)
-        if isnan(element):
-            return 1
-    return 0
+    return any_is_nan(data[0], elements.dtype, elements.count)
 
 
 cdef bint holds_nan(TensorImpl x) noexcept:

@@ -87,7 +87,7 @@ def _predicate(name: str, value: Any) -> Any:
             raise TypeError(f"{name}: the predicate must be a bool, got a tensor of {value.dtype}; compare it, as by x != 0")
         return value if batched_level(value) is not None else bool(value)
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: the predicate must be a bool, or a tensor of one, got {type(value).__qualname__}")
+        raise TypeError(f"{name}: the predicate must be a bool, or a tensor of one, got {type(value).__name__}")
     return bool(value)
 
 
@@ -257,9 +257,9 @@ def _stacked(ys: list[Any]) -> Any:
 
 def _column(leaves: tuple[Any, ...]) -> Any:
     """Return the results of all steps in one place of y, stacked; None where all are."""
-    kinds = {type(leaf).__name__ for leaf in leaves if not isinstance(leaf, TensorImpl)}
-    if kinds == {"NoneType"} and not any(isinstance(leaf, TensorImpl) for leaf in leaves):
+    if all(leaf is None for leaf in leaves):
         return None
+    kinds = {type(leaf).__name__ for leaf in leaves if not isinstance(leaf, TensorImpl)}
     if kinds:
         raise TypeError(f"scan: y must be a tree of tensors, or None in the same place of each step, got {' and '.join(sorted(kinds))}")
     return stack(list(leaves))

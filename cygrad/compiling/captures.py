@@ -66,6 +66,7 @@ class Entry:
     follows_places: bool            # a part at a place that a tensor names is a copy, for all places
     number_places: list[int]        # places among the results of tensors that stand for numbers
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
+    dependencies: Any = None        # of recorded results on differentiable inputs, where a loop has asked for them
 
 
 class Capture:

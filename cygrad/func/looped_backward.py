@@ -32,6 +32,26 @@ class Operands(NamedTuple):
     recorded: list[tuple[bool, int]]        # results of a step that have gradients, the carry first: whether one is carried, its number
 
 
+def reached_operands(dependencies: dict[tuple[bool, int], frozenset[int]], arrived: Sequence[tuple[bool, int]], count: int,
+                     moving: frozenset[int]) -> frozenset[int]:
+    """Return the numbers of the operands of a loop that results depend on.
+
+    dependencies: of the results of a step. arrived: these results. count: of steps, or -1 where it is not known: then all that some number
+    of steps leads to. moving: carried values that steps change.
+    """
+    of_rows = frozenset().union(*(dependencies[result] for result in arrived if not result[0]))
+    carried, rest = frozenset(number for is_carried, number in arrived if is_carried), frozenset[int]()
+    seen: dict[frozenset[int], int] = {}
+    while carried not in seen and len(seen) != count:       # such sets repeat soon
+        seen[carried] = len(seen)
+        reached = of_rows.union(*(dependencies[True, number] for number in carried))
+        carried, rest = reached & moving, rest | reached - moving
+    if len(seen) != count:
+        cycle = [*seen][seen[carried]:]
+        carried = frozenset().union(*cycle) if count < 0 else cycle[(count - seen[carried]) % len(cycle)]
+    return carried | rest
+
+
 class LoopedBackward:
     """The backward of a loop, by `scan` and the step; `create_graph` as for `autograd.grad`."""
 
@@ -92,25 +112,43 @@ class LoopedBackward:
         values = tree_flatten(carry)[0]
         return self.step(carry, x)[0], [values[number] for number in self.moving]
 
+    def dependencies(self, row: int) -> dict[tuple[bool, int], frozenset[int]]:
+        """Return the numbers of the differentiable operands that each recorded result of a step depends on, with the slices of a row."""
+        self.recorded = self.operands.recorded
+        with enable_grad():
+            outputs, chosen = self._taken([self.carried[number] for number in self.staying],
+                                          [self.carried[number] for number in self.moving], [leaf[row] for leaf in self.leaves])
+            gradients = [self._gradients((output,), chosen, (zeros_like(output),), False) for output in outputs]
+        return {result: frozenset(number for number, gradient in zip(self.operands.differentiable, of_result, strict=True)
+                                  if gradient is not None)
+                for result, of_result in zip(self.recorded, gradients, strict=True)}
+
+    def _gradients(self, outputs: tuple[Any, ...], chosen: tuple[Any, ...], weights: tuple[Any, ...], create_graph: bool) -> list[Any]:
+        with tangents_seen(self.unseen, False):
+            return gradients_between(outputs, chosen, weights, create_graph)
+
     def _differentiated(self, of_carried: Sequence[Any], staying: Sequence[Any], state: Sequence[Any], x: Sequence[Any],
                         of_results: Sequence[Any]) -> dict[int, Any]:
         """Return the gradients of the inputs of one step by their numbers; None where no result depends on one."""
+        with enable_grad():
+            outputs, chosen = self._taken(staying, state, x)
+            of_inputs = self._gradients(outputs, chosen, (*of_carried, *of_results), self.create_graph)
+        return dict(zip(self.operands.differentiable, of_inputs, strict=True))
+
+    def _taken(self, staying: Sequence[Any], state: Sequence[Any], x: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Take a step, and return its recorded results and its differentiable inputs."""
         count = len(self.carried)
         numbers = [*self.moving, *self.staying, *range(count, count + len(x))]
-        with enable_grad():
-            inputs = {number: fresh(value) if number in self.operands.differentiable else value
-                      for number, value in zip(numbers, [*state, *staying, *x], strict=True)}
-            inputs |= dict(enumerate(self.operands.constants, count + len(x)))
-            carry, y = self.step(tree_unflatten([inputs[number] for number in range(count)], self.carry_spec),
-                                 self._slices([inputs[number] for number in range(count, count + len(x))]))
-            for number in set(numbers).intersection(self.operands.differentiable):
-                retire(inputs[number])
-            results = ([] if y is None else tree_flatten(y)[0]), tree_flatten(carry)[0]
-            outputs = tuple(results[is_carried][number] for is_carried, number in self.recorded)
-            chosen = tuple(inputs[number] for number in self.operands.differentiable)
-            with tangents_seen(self.unseen, False):
-                of_inputs = gradients_between(outputs, chosen, (*of_carried, *of_results), self.create_graph)
-            return dict(zip(self.operands.differentiable, of_inputs, strict=True))
+        inputs = {number: fresh(value) if number in self.operands.differentiable else value
+                  for number, value in zip(numbers, [*state, *staying, *x], strict=True)}
+        inputs |= dict(enumerate(self.operands.constants, count + len(x)))
+        carry, y = self.step(tree_unflatten([inputs[number] for number in range(count)], self.carry_spec),
+                             self._slices([inputs[number] for number in range(count, count + len(x))]))
+        for number in set(numbers).intersection(self.operands.differentiable):
+            retire(inputs[number])
+        results = ([] if y is None else tree_flatten(y)[0]), tree_flatten(carry)[0]
+        return (tuple(results[is_carried][number] for is_carried, number in self.recorded),
+                tuple(inputs[number] for number in self.operands.differentiable))
 
     def _carried_on(self, of_inputs: dict[int, Any], of_carried: Sequence[Any]) -> list[Any]:
         return [zeros_like(like) if of_inputs[number] is None else of_inputs[number]

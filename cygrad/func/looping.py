@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -15,10 +15,11 @@ from cygrad._core.capture.signature import parts_of, tensors_behind
 from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.levels.tangents import set_tangent, tangent_of
 from cygrad.autograd.derivatives import gradients_between
+from cygrad.compiling.captures import Entry, unobserved
 from cygrad.compiling.compiled import Compiled
 from cygrad.compiling.reruns import as_in_a_call, changed_error
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, batches, resumed, together
-from cygrad.func.looped_backward import LoopedBackward, Operands, Scan, Step
+from cygrad.func.looped_backward import LoopedBackward, Operands, Scan, Step, reached_operands
 from cygrad.pytree import tree_flatten, tree_unflatten
 
 LOOPED_FROM = 512       # in the capture of a function: programs have all steps of a shorter loop, whose backward runs each once, not twice
@@ -74,7 +75,7 @@ class _Program(NamedTuple):
     y: Any                      # the results of a step but the carry, with places for tensors
     has_results: bool
     check_values: Callable[[], None]
-    gradient_forms: list[Any]
+    entry: Entry
 
     @property
     def first_constant(self) -> int:
@@ -90,7 +91,7 @@ class _Backward:
 
     def __init__(self, program: _Program, steps: Steps) -> None:
         self.program, self.steps, levels = program, steps, steps.levels
-        self.forms = any(form is not None for form in program.gradient_forms)       # gradients that stand for others
+        self.forms = any(form is not None for form in program.entry.gradient_forms)       # gradients that stand for others
         behind = [tensors_behind(named, levels) for named in program.named]
         self.constants = [tensor for tensors in behind for tensor in tensors]
         self.are_values = [number == 0 for tensors in behind for number in range(len(tensors))]
@@ -107,6 +108,32 @@ class _Backward:
                 around, computed = active_levels(), self._computed(count, gradients, create_graph, sees_tangents)
                 pairs = [None if each is None else parts_of(each, around) for each in computed]
             return [None if pair is None else together(pair[0], iter(pair[1]), around) for pair in pairs]
+
+    def reached(self, count: int, gradients: Sequence[Any]) -> list[bool]:
+        """Return, for each differentiable operand, whether results with gradients depend on it: no other has one, not even of zeros."""
+        numbers = self._reached(count, zip(self.program.step.recorded_results, gradients, strict=True))
+        return [number in numbers for number in self.program.step.differentiable]
+
+    def _reached(self, count: int, pairs: Iterable[tuple[tuple[bool, int], Any]]) -> frozenset[int]:
+        step, entry = self.program.step, self.program.entry
+        if entry.dependencies is None:
+            entry.dependencies = self._dependencies()
+        moving = frozenset(number for number, stays in enumerate(step.stays) if not stays)
+        return reached_operands(entry.dependencies, [result for result, gradient in pairs if gradient is not None], count, moving)
+
+    def _dependencies(self) -> dict[tuple[bool, int], frozenset[int]]:
+        """Return the numbers of the differentiable operands that each recorded result of a step depends on, by a step besides the loop."""
+        steps = self.steps
+        with unobserved(), as_in_a_call(), resumed(steps.levels):
+            self._set_tangents()
+            return self._looped_backward(self.program.step.recorded_results, self.program.step.differentiable, False, ()).dependencies(
+                steps.rows[0] if steps.rows else 0)
+
+    def _looped_backward(self, recorded: list[tuple[bool, int]], differentiable: tuple[int, ...], create_graph: bool, unseen: Levels
+                         ) -> LoopedBackward:
+        steps = self.steps
+        known = Operands(steps.carry, steps.xs, self.constants, self.program.step.stays, differentiable, recorded)
+        return LoopedBackward(partial(steps.scan, must_loop=True, below=steps.levels), steps.step, known, create_graph, unseen)
 
     def sees_tangents(self) -> bool:
         """Return True if this thread sees tangents of the operands, which the program of the backward has none of."""
@@ -133,12 +160,14 @@ class _Backward:
                 may_loop = False
         computed = None
         if may_loop:
-            known = Operands(steps.carry, steps.xs, self.constants, step.stays, numbers, [result for result, _ in pairs])
             with suppress(NotLooped):
-                backward = LoopedBackward(partial(steps.scan, must_loop=True, below=steps.levels), steps.step, known, create_graph, unseen)
+                backward = self._looped_backward([result for result, _ in pairs], numbers, create_graph, unseen)
                 computed = backward(steps.rows or range(count), [gradient for _, gradient in pairs])
-                if any(gradient is None for (is_carried, _), gradient in pairs if is_carried) and _holds_nan(computed):
-                    computed = None     # perhaps of zeros in place of gradients that have not arrived
+                if any(gradient is None for (is_carried, _), gradient in pairs if is_carried):
+                    reached = self._reached(count, pairs)
+                    computed = [gradient if number in reached else None for number, gradient in zip(numbers, computed, strict=True)]
+                    if _holds_nan(computed):
+                        computed = None     # perhaps of zeros in place of gradients that have not arrived
         if computed is None:
             computed = self._one_by_one(pairs, numbers, create_graph, unseen)
         by_number = dict(zip(numbers, computed, strict=True))
@@ -176,7 +205,7 @@ class _Backward:
         first, step = len(self.program.step.stays), self.program.step
         slices = range(first, self.program.first_constant)
         return [None if gradient is None else together(form, iter((gradient,)), self.steps.levels, number in slices)
-                for number, form, gradient in zip(step.differentiable, self.program.gradient_forms, gradients, strict=True)]
+                for number, form, gradient in zip(step.differentiable, self.program.entry.gradient_forms, gradients, strict=True)]
 
 
 def _holds_nan(gradients: Sequence[Any]) -> bool:
@@ -224,7 +253,7 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
         if any(guard.value_now() is not tensor for guard, tensor in zip(guards, named, strict=True)):
             raise changed_error("a tensor that its code names", run)
 
-    return _Program(step, operands, named, y, bool(y_numbers), check_values, forms)
+    return _Program(step, operands, named, y, bool(y_numbers), check_values, entry)
 
 
 def _has_plain_gradients(function: Any, step: LoopedStep, forms: Sequence[Any]) -> bool:

@@ -141,6 +141,45 @@ def test_carried_values_without_a_gradient_bring_no_nan(count, wrap, create_grap
         np.testing.assert_allclose(*(gradient.detach().numpy() for gradient in gradients), rtol=1e-12)
 
 
+STEPS_THAT_LEAVE_VALUES = {
+    "a value that is carried on alone": lambda c, _: ((c[0].sin() * 0.99, c[1].sqrt()), None),
+    "a value that is added to": lambda c, _: ((c[0].sin() * 0.99, c[1] * 0.5 + c[0].sqrt()), None),
+    "a value beside a result": lambda c, _: ((c[0].sin() * 0.99, c[1].sqrt()), c[1].detach()),
+    "values that change places": lambda c, _: ((c[1].sin() * 0.99, c[0].cos()), None),
+    "a value that ends": lambda c, _: ((c[0].sin() * 0.99, c[0].sqrt() * 2), None),
+}
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, cg.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("count", [100, 601])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("step", STEPS_THAT_LEAVE_VALUES.values(), ids=STEPS_THAT_LEAVE_VALUES)
+def test_carried_values_that_no_result_depends_on_have_no_gradient(step, count, wrap, create_graph):
+    """None, as in a loop of Python's, and no zeros: the first steps, which are no part of the loop, would make NaN of these."""
+    loop = wrap(lambda *carry: scan(step, carry, length=count)[0][0].sum())
+    for _ in range(2):
+        carry = [cg.tensor([0.0, value], dtype=cg.float64, requires_grad=True) for value in (0.5, 0.25)]
+        expected = tuple(carry)
+        for _ in range(count):
+            expected, _ = step(expected, None)
+        gradients, others = (cg.autograd.grad(result, carry, create_graph=create_graph, allow_unused=True)
+                             for result in (loop(*carry), expected[0].sum()))
+        for gradient, other in zip(gradients, others, strict=True):
+            assert (gradient is None) == (other is None)
+            if other is not None:
+                np.testing.assert_allclose(gradient.detach().numpy(), other.detach().numpy(), rtol=1e-12)
+
+
+def test_captured_while_loops_have_gradients_of_operands_that_some_number_of_steps_leads_to():
+    """Which of two values that change places a result depends on differs from call to call: the other one has zeros, or None."""
+    loop = cg.compile(lambda n, a, b: while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[2] * 1, c[1] * 1, c[3].sqrt()),
+                                                 (n, a, b, a * 0)), fullgraph=True)
+    for count in (100, 101, 200, 301):
+        a, b = (cg.tensor(1.0, dtype=cg.float64, requires_grad=True) for _ in range(2))
+        gradients = cg.autograd.grad(loop(cg.tensor(float(count)), a, b)[1], (a, b), allow_unused=True)
+        assert gradients[count % 2].item() == 1 and not gradients[1 - count % 2]
+
+
 def test_captured_loops_with_snapshots_are_differentiated_twice():
     loop = cg.compile(lambda c, xs: scan(lambda c, x: ((c * x).sin(), None), c, xs, snapshots=20)[0], fullgraph=True)
     xs, seen = cg.ones(70, 2, dtype=cg.float64), []

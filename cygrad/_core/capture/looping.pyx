@@ -197,10 +197,11 @@ cdef class Loop:
             last.append(tensor)
         return last, stacked, history, count_and_block
 
-    def reverse_steps(self, inputs, TensorImpl history, TensorImpl count_and_block, gradients, sums):
+    def reverse_steps(self, inputs, TensorImpl history, TensorImpl count_and_block, gradients, sums, reached):
         """Return the gradients of the differentiable inputs from gradients of the recorded results.
 
-        sums: that have arrived for `summed_edges`, or None. None where NaN may come of zeros in place of gradients that have not arrived.
+        sums: that have arrived for `summed_edges`, or None. reached: which inputs have gradients; None: all. None where NaN may come of
+        zeros in place of gradients that have not arrived.
         """
         note_look("it is a loop")
         cdef Frame frame = Frame(self.looped, list(inputs))
@@ -220,7 +221,10 @@ cdef class Loop:
                 self.reverse_blocks(frame, totals, 0, count, every, states, spare, room)):
             return None
         computed = totals.results()
-        return None if any([each is None for each in gradients]) and any_nan(computed) else computed
+        if reached is None:
+            return computed
+        computed = [each if is_reached else None for each, is_reached in zip(computed, reached)]
+        return None if any_nan(computed) else computed
 
     cdef bint reverse_blocks(self, Frame frame, Sums sums, Py_ssize_t first, Py_ssize_t count, Py_ssize_t every, char* states, char* spare,
                              Py_ssize_t room) except -1:
@@ -294,7 +298,6 @@ cdef class LoopNode(Node):
         cdef TensorImpl tensor
         cdef list gradients, sums, computed = None
         cdef tuple edges
-        cdef Py_ssize_t count
         cdef int k
         cdef bint whole
         gradients = arrived_gradients(self, grads, &whole)
@@ -308,21 +311,26 @@ cdef class LoopNode(Node):
                 check_version(tensor, version, tensor.node, self)
         if whole:
             sums = [None] * len(edges) if rerun.forms else gradients_so_far(self, edges, inputs)
-            computed = noted_call(loop.reverse_steps, (list(inputs), history, count_and_block, gradients, sums), {}, True)
+            reached = rerun.reached(steps_of(loop, count_and_block), gradients) if None in gradients else None
+            computed = noted_call(loop.reverse_steps, (list(inputs), history, count_and_block, gradients, sums, reached), {}, True)
             if computed is not None:
                 sums = [total if computed[k] is not None else None for (k, _), total in zip(edges, sums)]
                 replace_gradients(self, edges, sums)
         if computed is None:
-            count = loop.count
-            if count_and_block is not None and not is_noting():
-                count = (<int64_t*>value_address(count_and_block))[0]
-            computed = rerun(count, gradients, bool(grad_mode()[0]))
+            computed = rerun(steps_of(loop, count_and_block), gradients, bool(grad_mode()[0]))
         elif rerun.forms:
             computed = rerun.delivered(computed)
         return hand_over(self, computed, results)
 
 
 finish_node_type(LoopNode)
+
+
+cdef Py_ssize_t steps_of(Loop loop, TensorImpl count_and_block):
+    """Return how many steps a loop has taken; UNTIL_THE_END where no number is known that holds for a replay, too."""
+    if count_and_block is None or is_noting():
+        return loop.count
+    return (<int64_t*>value_address(count_and_block))[0]
 
 
 cdef TensorImpl row_major_gradient(TensorImpl gradient):

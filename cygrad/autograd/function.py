@@ -242,15 +242,11 @@ class Function:
 
     @classmethod
     def apply(cls, *arguments: Any, **keywords: Any) -> Any:
-        """Call the operator on its arguments and record it; keywords only with `setup_context`."""
-        if cls.setup_context is not Function.setup_context:
-            if keywords or getattr(cls.forward, "__defaults__", True):      # reading a signature costs as much as a small forward
-                bound = inspect.signature(cls.forward).bind(*arguments, **keywords)
-                bound.apply_defaults()
-                arguments = bound.args
-        elif keywords:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(keywords)}: pass them by position, or "
-                            "define setup_context()")
+        """Call the operator on its arguments and record it. Keywords stand for arguments of `forward`, at their positions."""
+        has_context = cls.setup_context is Function.setup_context
+        # Reading a signature costs as much as a small forward.
+        if keywords or not has_context and getattr(cls.forward, "__defaults__", True):
+            arguments = _by_position(cls, arguments, keywords, has_context)
         if special_tensors():
             from cygrad.autograd.function_transforms import apply_special
             result = apply_special(Function, cls, arguments)
@@ -280,6 +276,18 @@ class Function:
             _set_grad_enabled(before)
             if event:
                 end_function(event)
+
+
+def _by_position(cls: type[Function], arguments: tuple[Any, ...], keywords: dict[str, Any], has_context: bool) -> tuple[Any, ...]:
+    """Return the arguments of `forward` in its order, with defaults where `setup_context` sees them; TypeError for others than it has."""
+    context = (None,) if has_context else ()
+    bound = inspect.signature(cls.forward).bind(*context, *arguments, **keywords)
+    if not has_context:
+        bound.apply_defaults()
+    for name in keywords.keys() & bound.kwargs.keys():
+        raise TypeError(f"{cls.__name__}.apply() cannot take {name!r} by keyword: forward() must take it by position, and the arguments "
+                        "before it must be passed, too")
+    return bound.args[len(context):]
 
 
 class InplaceFunction(Function):

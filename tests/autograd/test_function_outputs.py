@@ -208,8 +208,44 @@ def test_keywords_with_setup_context(four):
     assert four.grad.tolist() == [2, 2, 2, 2]
     Scale.apply(four, factor=3.0).sum().backward()
     assert four.grad.tolist() == [5, 5, 5, 5]
-    with pytest.raises(TypeError):
-        Same.apply(x=four)
+
+
+def test_keywords_stand_for_arguments_at_their_positions(four):
+    class Scale(autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor=2.0, offset=None):
+            assert ctx.needs_input_grad == (True, False, True)[:1 + (factor != 2.0) + (offset is not None)]
+            ctx.factor, ctx.has_offset = factor, offset is not None
+            return x * factor if offset is None else x * factor + offset
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return (gradient * ctx.factor, None, gradient)[:2 + ctx.has_offset] if ctx.factor != 2.0 else gradient * 2
+
+    offset = cg.ones(4, requires_grad=True)
+    Scale.apply(x=four).sum().backward()
+    Scale.apply(four, factor=3.0).sum().backward()
+    Scale.apply(offset=offset, factor=4.0, x=four).sum().backward()
+    assert (four.grad.tolist(), offset.grad.tolist()) == ([9] * 4, [1] * 4)
+    with pytest.raises(TypeError, match="'offset' by keyword: .* the arguments before it"):
+        Scale.apply(four, offset=offset)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'scale'"):
+        Scale.apply(four, scale=3.0)
+
+
+def test_arguments_that_forward_takes_by_keyword_alone(four):
+    class Scale(autograd.Function):
+        @staticmethod
+        def forward(x, *, factor=2.0):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            assert len(inputs) == 1
+
+    assert Scale.apply(four).tolist() == (four * 2).tolist()
+    with pytest.raises(TypeError, match="cannot take 'factor' by keyword: forward\\(\\) must take it by position"):
+        Scale.apply(four, factor=3.0)
 
 
 def test_double_backward_through_a_dirty_input():

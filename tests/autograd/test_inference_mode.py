@@ -27,7 +27,16 @@ def test_modes(leaf):
             assert (leaf * 2).requires_grad
             assert not cg.ones(1).is_inference()
         with cg.enable_grad():
-            assert cg.is_inference_mode_enabled()
+            assert cg.is_inference_mode_enabled() and cg.is_grad_enabled()
+            assert not (leaf * 2).requires_grad
+            with cg.no_grad():
+                assert not cg.is_grad_enabled()
+            with cg.inference_mode(False):
+                assert (leaf * 2).requires_grad
+            assert cg.is_grad_enabled() and not (leaf * 2).requires_grad
+        assert not cg.is_grad_enabled()
+        cg.set_grad_enabled(True)
+        assert cg.is_grad_enabled() and not (leaf * 2).requires_grad
     assert (cg.is_inference_mode_enabled(), cg.is_grad_enabled()) == (False, True)
     with cg.no_grad(), cg.inference_mode(False):
         assert cg.is_grad_enabled()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
-from cygrad._core.capture.signature import signature_of
+from cygrad._core.capture.signature import signature_of, tensors_of
 from cygrad._core.graph.saved import released_error_of
 from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _set_overrides_off
@@ -107,27 +107,32 @@ class Rerun:
         tensors: list[Any] = []
         others: list[Any] = []
         self.check_values(inputs)
-        args, kwargs = self.arguments()
+        args, kwargs = self.arguments(inputs)
         captured = self.with_floats or (self.args, self.kwargs)
         with as_in_a_call():
             capture = Capture(self.owner, signature_of(*captured, tensors, others), tensors, others, *captured)
             return capture.backward(self.entry, args, kwargs, inputs, gradients)
 
-    def arguments(self) -> tuple[Any, Any]:
-        """Return the arguments, with inputs in place of floats that are inputs; RuntimeError where others than tensors have changed."""
+    def arguments(self, inputs: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the arguments, with inputs in place of floats that are inputs; RuntimeError where a container or function among them, or a
+        variable of such a function, has changed.
+        """
         args, kwargs = self.args, self.kwargs
         if self.with_floats is not None:
             args, kwargs = floats_as_inputs((args, kwargs))
-        if plain_of(args, kwargs) != self.entry.plain:
+        chosen = self.with_floats or (args, kwargs)
+        tensors = inputs[:self.entry.argument_count] if self.levels else tensors_of(*chosen)       # in levels, inputs are parts of others
+        is_like = len(tensors) == self.entry.argument_count and all(a is b for a, b in zip(tensors, inputs, strict=False))
+        if not is_like or plain_of(args, kwargs) != self.entry.plain:
             raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "
                                "needs it")
-        return self.with_floats or (args, kwargs)
+        return chosen
 
     def has_values(self, inputs: Sequence[Any]) -> bool:
         """Return True if the values outside of the function are as they were at the call."""
         try:
             self.check_values(inputs)
-            self.arguments()
+            self.arguments(inputs)
         except RuntimeError:
             return False
         return True
@@ -147,7 +152,7 @@ class Rerun:
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
         self.check_values(inputs)
-        args, kwargs = as_arrays(as_numbers(self.arguments()))
+        args, kwargs = as_arrays(as_numbers(self.arguments(inputs)))
         results: list[Any] = []
         now = positions_of(self.positions)
         with as_in_a_call():

@@ -1,5 +1,7 @@
 """Backwards of replays for gradients of other layouts, or of some results only: bits, errors and memory are eager's."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,62 @@ def test_a_list_among_the_arguments_may_have_changed():
         assert grad(result.sum(), x, retain_graph=True)[0].tolist() == [2.0] * 3
     with pytest.raises(RuntimeError, match="an argument of .* was changed between its call and its backward"):
         grad(result.sum(), x, create_graph=True)
+
+
+@dataclass
+class Model:
+    weight: cg.Tensor
+
+
+def function_of(weight):
+    """Return a function that names a tensor, and a function that gives it another one."""
+    def call(x):
+        return x * weight
+
+    def change(other):
+        nonlocal weight
+        weight = other
+
+    return call, change
+
+
+HOLDERS = {     # a maker of an argument with a tensor, how a function uses it, how the argument gets another tensor
+    "a list": (lambda w: [w], lambda holder, x: x * holder[0], lambda holder, w: holder.__setitem__(0, w)),
+    "a dict in a tuple": (lambda w: ({"w": w},), lambda holder, x: x * holder[0]["w"], lambda holder, w: holder[0].update(w=w)),
+    "a dataclass": (Model, lambda holder, x: x * holder.weight, lambda holder, w: setattr(holder, "weight", w)),
+    "the variable of a function": (function_of, lambda holder, x: holder[0](x), lambda holder, w: holder[1](w)),
+    "the default of a function": (lambda w: lambda x, w=w: x * w, lambda holder, x: holder(x),
+                                  lambda holder, w: setattr(holder, "__defaults__", (w,))),
+    "a method": (lambda w: Model(w).__eq__, lambda holder, x: x * holder.__self__.weight,
+                 lambda holder, w: setattr(holder.__self__, "weight", w)),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+@pytest.mark.parametrize("factor", [0.5, None], ids=["a float that is an input", "tensors alone"])
+def test_an_argument_that_has_another_tensor_by_the_backward_is_an_error(name, factor):
+    """The function would run with the other one. Where floats are inputs, it runs with copies of containers and functions."""
+    make, use, change = HOLDERS[name]
+
+    def call(holder, x, factor):
+        return (use(holder, x) * (1.0 if factor is None else factor)).sin().sum()
+
+    compiled, replays = captured(call), 0
+    for number in range(5):
+        factor = factor and factor + 1
+        x, holder = numbers(number, 3).requires_grad_(), make(numbers(number + 10, 3))
+        expected = grad(call(holder, x, factor), x)[0].tolist()
+        before = compiled.cache_info().hits
+        result = compiled(holder, x, factor)
+        change(holder, numbers(9, 3))
+        if compiled.cache_info().hits == before:
+            continue
+        replays += 1
+        try:
+            assert grad(result, x, create_graph=True)[0].tolist() == expected and factor
+        except RuntimeError as error:
+            assert "an argument of" in str(error) and "was changed between its call and its backward" in str(error)
+    assert replays > 2
 
 
 # ----- Nothing of it is seen -----

@@ -110,9 +110,12 @@ cdef bint stands_for_itself(TensorImpl tensor):
 
 
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint may_have_hooks=False):
-    """Return the kind of a tensor, and append the plain ones behind it."""
+    """Return the kind of a tensor, and append the plain ones behind it. levels: None to append the tensor as it is, of any kind."""
     cdef Py_ssize_t first = len(tensors)
     cdef TensorImpl part
+    if levels is None:
+        tensors.append((<Sparse>tensor.special).inner if has_pattern(tensor) else tensor)
+        return None
     if has_pattern(tensor) and (not levels or stands_for_itself((<Sparse>tensor.special).inner)):
         return pattern_kind(tensor), kind_of_parts((<Sparse>tensor.special).inner, tensors, (), may_have_hooks)
     if not levels:
@@ -240,6 +243,14 @@ def are_unseen_views(list tensors not None):
             return True
         foreign.append(owner)
     return False
+
+
+def tensors_of(tuple args not None, dict kwargs not None):
+    """Return the tensors of the arguments of a call, in the order in which `signature_of` has them."""
+    cdef list tensors = []
+    kind_of_value(args, tensors, [], None)
+    kind_of_value(kwargs, tensors, [], None)
+    return tensors
 
 
 def signature_of(tuple args not None, dict kwargs not None, list tensors not None, list others not None, bint has_inputs=False):

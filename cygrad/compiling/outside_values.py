@@ -210,7 +210,7 @@ def names_by(value: Any, is_matched: bool) -> set[str]:
         return {*names_in_format(value)}
     names: set[str] = set()
     for base in value.__mro__ if isinstance(value, type) else ():
-        names.update(vars(base).get("__match_args__", ()) if is_matched else ())
+        names.update(("__match_args__", *vars(base).get("__match_args__", ())) if is_matched else ())
         if vars(base).get("_is_protocol") and base.__module__ != "typing":
             names.update(name for name in (*vars(base), *vars(base).get("__annotations__", ())) if not name.startswith("_"))
     return names

@@ -254,6 +254,24 @@ def test_the_order_of_a_dict():
     assert [row.tolist() for row in compiled(X)] == [(X + 2).tolist(), (X + 1).tolist()]
 
 
+ORDERED = collections.OrderedDict(a=1.0, b=2.0)
+
+
+class Ordered(collections.OrderedDict):
+    pass
+
+
+@pytest.mark.parametrize("kind", [collections.OrderedDict, Ordered])
+def test_the_order_of_an_ordered_dict_that_code_names(kind, monkeypatch):
+    monkeypatch.setitem(globals(), "ORDERED", kind(a=1.0, b=2.0))
+    function = captured(lambda x: x * next(iter(ORDERED.values())))
+    for key, last, expected in ((None, True, 1.0), ("a", True, 2.0), ("a", False, 1.0), ("b", False, 2.0)):
+        if key:
+            ORDERED.move_to_end(key, last)
+        for _ in range(2):
+            assert function(cg.ones(1)).tolist() == [expected]
+
+
 def test_a_profiler_only_keeps_a_function_from_its_capture():
     function = cg.compile(lambda x: x * 2)
     sys.setprofile(lambda *_: None)

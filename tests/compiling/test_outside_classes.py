@@ -54,3 +54,24 @@ def test_an_attribute_of_tensors_that_is_set_later(monkeypatch):
     same(compiled(X), X * 3)
     monkeypatch.setattr(cg.Tensor, "set_outside", None, raising=False)
     same(compiled(X), X * 2)
+
+
+def test_the_places_in_a_pattern_of_a_class():
+    class Point:
+        __match_args__ = ("a", "b")
+
+        def __init__(self):
+            self.a, self.b = 2.0, 5.0
+
+    point = Point()
+
+    def function(x):
+        match point:
+            case Point(value):
+                return x * value
+
+    compiled = captured(function)
+    for names, expected in ((("a", "b"), 2.0), (("b", "a"), 5.0), (("a", "b"), 2.0)):
+        Point.__match_args__ = names
+        for _ in range(3):
+            assert compiled(cg.ones(1)).tolist() == [expected]

@@ -10,7 +10,7 @@ from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.levels.level cimport active_levels
 from cygrad._core.memory.storage cimport visible_version
 
-from collections import deque
+from collections import OrderedDict, deque
 
 from numpy import ndarray
 
@@ -45,7 +45,7 @@ cdef object size_of(object container):
 cdef type base_of(object container):
     """Return the class in C of a container: a class of the user may override how it is read."""
     cdef type kind
-    for kind in (list, tuple, dict, set, frozenset, deque):
+    for kind in (list, tuple, OrderedDict, dict, set, frozenset, deque):
         if isinstance(container, kind):
             return kind
     return type(container)

@@ -17,9 +17,10 @@ from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_bro
 from cygrad._core.capture.kinds import Uncommon, shared_memory
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.signature import are_unseen_views, parts_of, signature_of, tensors_behind
-from cygrad._core.graph.modes import is_inference_mode_enabled
-from cygrad._core.graph.notes import Notes, put_back, state_now
+from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled, is_inference_mode_enabled
+from cygrad._core.graph.notes import Notes, end_notes, notes_of_thread, put_back, state_now
 from cygrad._core.levels.level import active_levels, tangents_seen
+from cygrad._core.levels.overrides import _overrides_off, _set_overrides_off
 from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.containers import containers_in, take_apart
@@ -98,7 +99,7 @@ class Capture:
         if keeps_changes:
             notes.keep_values()
         with allocations_traced(self.owner._fullgraph or self.owner._reads_arrays) as is_new:
-            with observation, notes:
+            with unharmed(), observation, notes:
                 value = self.owner._function(*args, **kwargs)
             self.names, self.is_early = observation.names, observation.is_early
             if keeps_changes:
@@ -132,7 +133,7 @@ class Capture:
         with unobserved(), undone(notes), allocations_traced(self.owner._reads_arrays) as is_new:
             self.versions = versions_of(self.tensors)
             try:
-                with observation, notes:
+                with unharmed(), observation, notes:
                     value = self.owner._function(*args, **kwargs)
                 check_looks(notes)
                 if holds(value) and not observation.is_early:
@@ -246,7 +247,7 @@ class Capture:
         notes, observation = Notes(entry.follows_places), self.observation(args, kwargs)
         weights = [None if gradient is None else zeros_in_layout_of(gradient) for gradient in gradients]
         with undone(notes):
-            with observation, notes:
+            with unharmed(), observation, notes:
                 value = self.owner._function(*args, **kwargs)
             if notes.path() != entry.path:
                 raise Uncapturable("it takes another way now")
@@ -293,7 +294,7 @@ class Capture:
         codes = len(observation.guarded_codes)
         observation.begin_repeated(notes.hooks)
         try:
-            with undone(notes), observation, notes, tangents_seen(active_levels(), False):      # of plain tensors
+            with undone(notes), unharmed(), observation, notes, tangents_seen(active_levels(), False):      # of plain tensors
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
                 self.changes_back = changes_by_counter(tensors + weights, changes_since(versions, tensors + weights), ())
         except (MemoryError, Uncapturable):
@@ -401,6 +402,24 @@ def unobserved() -> Iterator[None]:
             yield
     finally:
         sys.setprofile(hook)
+
+
+@contextlib.contextmanager
+def unharmed() -> Iterator[None]:
+    """Restore the modes of this thread where the run of a function is interrupted.
+
+    Signals arrive in the hook of the observation, too, which is code of Python: just before a `with` statement leaves a mode, for example.
+    """
+    hook, off, outer, is_recording = sys.getprofile(), _overrides_off(), notes_of_thread(), is_grad_enabled()
+    try:
+        yield
+    except BaseException as error:
+        sys.setprofile(hook)
+        end_notes(outer)
+        _set_overrides_off(off)
+        if not isinstance(error, Exception):    # which a function may raise after it has set a mode
+            _set_grad_enabled(is_recording)
+        raise
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import os
 import re
+import signal
 import sys
 from itertools import accumulate
 from pathlib import Path
@@ -183,3 +184,19 @@ def arguments_of(code: CodeType, frame: FrameType) -> dict[str, Any]:
 def attributes_of_context(value: Any) -> tuple[Any, ...]:
     """Return the values that the forward of a user's Function keeps for its backward as attributes."""
     return tuple(each for name, each in vars(value).items() if not hasattr(FunctionCtx, name))
+
+
+def codes_of_handlers() -> set[CodeType]:
+    """Return the codes of the handlers of signals."""
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = (getattr(getattr(handler, "__func__", handler), "__code__", None) for handler in handlers)
+    return {code for code in codes if code is not None}
+
+
+def is_within(frame: FrameType | None, codes: set[CodeType]) -> bool:
+    """Return True if a frame, or one that has called it, runs one of some codes."""
+    while codes and frame is not None:
+        if frame.f_code in codes:
+            return True
+        frame = frame.f_back
+    return False

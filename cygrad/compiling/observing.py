@@ -27,6 +27,7 @@ from cygrad.compiling.frames import (
     SCIPY,
     UNKNOWN,
     arguments_of,
+    codes_of_handlers,
     compared_by_identity,
     imports_of,
     instructions_of,
@@ -38,6 +39,7 @@ from cygrad.compiling.frames import (
     is_of_library,
     is_of_python,
     is_of_user,
+    is_within,
     names_in,
     runs_code_of_user,
     serves_user,
@@ -108,6 +110,7 @@ class Observation:
         self.roots = [function, *values]
         self.is_matching = False        # code of the user has a pattern of a class
         self.is_repeated = False        # code runs besides the call of the user: it must change nothing
+        self.handlers: set[CodeType] = set()    # of signals, which are no part of the function
 
     def __enter__(self) -> Observation:
         self.is_watching = not is_observed()
@@ -115,6 +118,7 @@ class Observation:
             self.impure = "a profiler or a debugger is running"
             return self
         gc.collect(0)       # objects that are young later were made by the function
+        self.handlers = codes_of_handlers()
         self.guard_alone(GuardSource.CLASS, Tensor)     # of which the user may replace a method
         for root in self.roots:
             self.observe(self.reach, root)
@@ -131,7 +135,7 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
         if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
             return
-        if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame):
+        if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame) or is_within(frame, self.handlers):
             return
         if event == "call":
             self.observe(self.meet_call, frame)

@@ -47,6 +47,17 @@ cdef dict part_copies_of_notes():
     return None if current_notes() is None else current_notes().part_copies
 
 
+def notes_of_thread():
+    """Return the notes that this thread takes, or None."""
+    return current_notes()
+
+
+def end_notes(Notes outer):
+    """End the notes that this thread has begun since it took some others, or none."""
+    while current_notes() is not outer:
+        current_notes().__exit__()
+
+
 cpdef bint is_noting() noexcept:
     return cg_notes_place()[0] is not NULL
 

@@ -458,3 +458,23 @@ def test_new_memory_is_touched_first_by_the_threads_that_will_use_it():
         print("done")
     """
     assert run(f"MADE = {MADE}\n" + textwrap.dedent(script), OMP_NUM_THREADS="4") == ["done"]
+
+
+def test_an_interrupt_while_the_grants_are_read_is_not_lost():
+    """They are read at the first large operation, by code of Python, within which the handler of a signal may be called."""
+    script = """
+        from cygrad._kernels.system import threads
+
+        def interrupted(root=""):
+            threads.cpu_quota = quota
+            raise KeyboardInterrupt
+
+        quota, threads.cpu_quota = threads.cpu_quota, interrupted
+        try:
+            for _ in range(1000):
+                cygrad.ones(1 << 20).sin().sum().item()
+        except KeyboardInterrupt:
+            print("interrupted")
+        print(threads.cpu_quota is quota, cygrad.ones(1 << 20).sum().item())
+    """
+    assert run(textwrap.dedent(script)) == ["interrupted", "True", "1048576.0"]

@@ -2,4 +2,4 @@
 
 # Have a function leave its note between two instructions of the main thread: handlers are foreign code, which must not run within a
 # loop. False: there was no room, ask again.
-cdef bint note_soon(int (*function)(void*) noexcept) noexcept nogil
+cdef bint note_soon(int (*function)(void*) except -1) noexcept nogil

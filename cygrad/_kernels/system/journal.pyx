@@ -6,7 +6,7 @@ note of each subject is pending: so importing cygrad does not load `logging`, an
 import sys
 
 cdef extern from "Python.h":
-    int Py_AddPendingCall(int (*function)(void*) noexcept, void* argument) noexcept nogil
+    int Py_AddPendingCall(int (*function)(void*) except -1, void* argument) noexcept nogil
 
 cdef dict pending = {}      # subject: the pending note
 cdef dict logged = {}         # subject: the last logged note
@@ -34,5 +34,5 @@ def log_pending() -> None:
             logger.debug("%s: %s", subject, text)
 
 
-cdef bint note_soon(int (*function)(void*) noexcept) noexcept nogil:
+cdef bint note_soon(int (*function)(void*) except -1) noexcept nogil:
     return Py_AddPendingCall(function, NULL) == 0

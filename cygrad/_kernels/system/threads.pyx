@@ -24,6 +24,10 @@ from cygrad._kernels.system.machine import cpu_quota, launcher_report, process_s
 cdef enum:
     LARGEST_REQUEST = 1024
 
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept nogil
+    int PyThreadState_SetAsyncExc(unsigned long thread, object kind) except -1
+
 cdef extern from *:
     """
     #ifndef _GNU_SOURCE
@@ -238,9 +242,12 @@ cdef void run_in_parts(job_part part, const void* job, intptr_t count, intptr_t 
 
 cdef void read_grants() noexcept with gil:
     global share, why_share
-    granted = cpu_quota()
-    share, why_share = process_share() or (INT_MAX, "")
-    cg_set_granted(INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6))))
+    try:
+        granted = cpu_quota()
+        share, why_share = process_share() or (INT_MAX, "")
+        cg_set_granted(INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6))))
+    except BaseException as error:      # of the handler of a signal: it is raised again soon, as kernels have no place for errors
+        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type(error))
 
 
 cdef tuple explained(Reason reason, int threads):
@@ -259,7 +266,7 @@ cdef tuple explained(Reason reason, int threads):
     }[reason]
 
 
-cdef int note_choice(void* nothing) noexcept:
+cdef int note_choice(void* nothing) except -1:
     cdef Reason reason
     cdef int threads = decide(&reason)
     note("threads", f"{threads}, {explained(reason, threads)[1]}")

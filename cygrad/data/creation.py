@@ -113,7 +113,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         data = data.__tensor__()
     if hasattr(type(data), "__operand__") and (dtype is None or _dtype_argument("tensor", dtype).is_floating_point):
         # A number that is an input of a program.
-        dtype = get_default_dtype() if dtype is None and data.kind is float else dtype
+        dtype = (get_default_dtype() if data.kind is float else int64 if data.kind is int else None) if dtype is None else dtype
         data = data.__operand__()
     if isinstance(data, TensorImpl):
         result = data.detach().clone()

@@ -113,11 +113,15 @@ class LoopedBackward:
         return self.step(carry, x)[0], [values[number] for number in self.moving]
 
     def dependencies(self, row: int) -> dict[tuple[bool, int], frozenset[int]]:
-        """Return the numbers of the differentiable operands that each recorded result of a step depends on, with the slices of a row."""
+        """Return the numbers of the differentiable operands that each recorded result of a step depends on, with the slices of a row.
+
+        A carried value that stays is itself here, since the step may name it, too.
+        """
         self.recorded = self.operands.recorded
         with enable_grad():
-            outputs, chosen = self._taken([self.carried[number] for number in self.staying],
-                                          [self.carried[number] for number in self.moving], [leaf[row] for leaf in self.leaves])
+            carried = tree_flatten(self.operands.carry)[0]
+            outputs, chosen = self._taken([carried[number] for number in self.staying], [self.carried[number] for number in self.moving],
+                                          [leaf[row] for leaf in self.leaves], self.staying)
             gradients = [self._gradients((output,), chosen, (zeros_like(output),), False) for output in outputs]
         return {result: frozenset(number for number, gradient in zip(self.operands.differentiable, of_result, strict=True)
                                   if gradient is not None)
@@ -135,16 +139,18 @@ class LoopedBackward:
             of_inputs = self._gradients(outputs, chosen, (*of_carried, *of_results), self.create_graph)
         return dict(zip(self.operands.differentiable, of_inputs, strict=True))
 
-    def _taken(self, staying: Sequence[Any], state: Sequence[Any], x: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Take a step, and return its recorded results and its differentiable inputs."""
+    def _taken(self, staying: Sequence[Any], state: Sequence[Any], x: Sequence[Any], themselves: Sequence[int] = ()
+               ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Take a step, and return its recorded results and its differentiable inputs, which are new leaves; `themselves`: but for these."""
         count = len(self.carried)
         numbers = [*self.moving, *self.staying, *range(count, count + len(x))]
-        inputs = {number: fresh(value) if number in self.operands.differentiable else value
+        renewed = set(numbers).intersection(self.operands.differentiable).difference(themselves)
+        inputs = {number: fresh(value) if number in renewed else value
                   for number, value in zip(numbers, [*state, *staying, *x], strict=True)}
         inputs |= dict(enumerate(self.operands.constants, count + len(x)))
         carry, y = self.step(tree_unflatten([inputs[number] for number in range(count)], self.carry_spec),
                              self._slices([inputs[number] for number in range(count, count + len(x))]))
-        for number in set(numbers).intersection(self.operands.differentiable):
+        for number in renewed:
             retire(inputs[number])
         results = ([] if y is None else tree_flatten(y)[0]), tree_flatten(carry)[0]
         return (tuple(results[is_carried][number] for is_carried, number in self.recorded),

@@ -15,6 +15,7 @@ import pytest
 import cygrad as cg
 from capturing import X, captured
 from cygrad.autograd import grad
+from cygrad.compiling import captures
 from samples import array_of, same_bits
 
 VALUES = (0.1, 0.7, 0.2, -1.5, 1e300, 2.0, 0.0, -0.0, math.inf, math.nan, 0.25)
@@ -360,3 +361,16 @@ def test_functions_at_random(first):
                 assert equal(*(outcome(with_gradient, call, X * (k + 1), r, s) for call in (compiled, function))), (seed, k)
             replays += compiled.cache_info().hits
     assert replays > 80
+
+
+def test_a_cache_may_be_cleared_while_a_float_becomes_an_input(monkeypatch):
+    """As by another thread."""
+    function, run_again = cg.compile(lambda x, rate: x * rate), captures.Capture.run_again
+
+    def cleared(self, *arguments, **keywords):
+        function.cache_clear()
+        return run_again(self, *arguments, **keywords)
+
+    monkeypatch.setattr(captures.Capture, "run_again", cleared)
+    for rate in (0.5, 1.5, 2.5, 3.5):
+        assert function(cg.ones(1), rate).tolist() == [rate]

@@ -1,5 +1,7 @@
 """Loops and branches as functions: values, derivatives of every order, vmap, and kinds of carries."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -178,6 +180,56 @@ def test_captured_while_loops_have_gradients_of_operands_that_some_number_of_ste
         a, b = (cg.tensor(1.0, dtype=cg.float64, requires_grad=True) for _ in range(2))
         gradients = cg.autograd.grad(loop(cg.tensor(float(count)), a, b)[1], (a, b), allow_unused=True)
         assert gradients[count % 2].item() == 1 and not gradients[1 - count % 2]
+
+
+@pytest.mark.parametrize("count", [100, 600])
+@pytest.mark.parametrize("wrap", [lambda f: f, cg.compile], ids=["eager", "compiled"])
+def test_a_value_that_goes_on_and_is_named_has_both_gradients_of_some_results(count, wrap):
+    k = cg.tensor(0.3, dtype=cg.float64, requires_grad=True)
+    loop = wrap(lambda k, b: scan(lambda c, x: ((c[0], c[1] * 0.5, k.sin()), c[1]), (k, b, k * 0), length=count))
+    for _ in range(2):
+        (first, _, third), _ = loop(k, cg.tensor(0.2, dtype=cg.float64, requires_grad=True))
+        for results, expected in (((third,), math.cos(0.3)), ((first, third), 1 + math.cos(0.3)), ((first,), 1.0)):
+            gradient, = cg.autograd.grad(results, k, retain_graph=True)
+            np.testing.assert_allclose(gradient.item(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [60, 100])
+def test_hooks_on_values_that_no_result_depends_on_are_not_called(count):
+    """Nor does their gradient change: the loop is one node, as which it has None for them."""
+    seen, w = [], cg.tensor(0.5, dtype=cg.float64, requires_grad=True)
+    leaves = [cg.tensor(0.3, dtype=cg.float64, requires_grad=True) for _ in range(2)]
+    a, b = (leaf * 1 for leaf in leaves)
+    for number, each in enumerate((a, b, *leaves)):
+        each.register_hook(lambda gradient, number=number: seen.append((number, gradient is None)))
+    for number, leaf in enumerate(leaves):
+        leaf.register_post_accumulate_grad_hook(lambda leaf, number=number: seen.append(number))
+    last, _ = scan(lambda c, x: ((c[0] * 0.5 + w, c[1].sin() * w), None), (a, b), length=count)
+    last[1].backward()
+    assert seen == [(1, False), (3, False), 1]
+    assert leaves[0].grad is None and leaves[1].grad is not None and w.grad is not None
+
+
+@pytest.mark.parametrize("count", [60, 64, 600])
+def test_steps_that_enable_gradients_are_recorded(count):
+    def step(c, x):
+        with cg.enable_grad():
+            return c * k, None
+
+    k = cg.tensor(0.5, dtype=cg.float64, requires_grad=True)
+    with cg.no_grad():
+        last, _ = scan(step, k * 1, length=count)
+    gradient, = cg.autograd.grad(last, k)
+    np.testing.assert_allclose(gradient.item(), count * 0.5 ** count, rtol=1e-12)
+
+
+@pytest.mark.parametrize("body", [lambda i, c: c * 0.5 + cg.tensor(i) * 0.01, lambda i, c: c + cg.tensor(i) // 2 * 1.0,
+                                  lambda i, c: c + cg.tensor(i).sqrt(), lambda i, c: c + cg.tensor(i, dtype=cg.float32) * 0.1])
+def test_tensors_of_the_number_of_a_step_are_integers(body):
+    expected = cg.tensor(0.0, dtype=cg.float64)
+    for number in range(100):
+        expected = body(number, expected)
+    assert fori_loop(0, 100, body, cg.tensor(0.0, dtype=cg.float64)).item() == expected.item()
 
 
 def test_captured_loops_with_snapshots_are_differentiated_twice():

@@ -63,7 +63,7 @@ cdef class CompiledNode(Node):
             if version_of(tensor.storage) != version and (program is None or number + FIRST_INPUT in program.reads_back):
                 check_version(tensor, version, tensor.node, self)
         for number, tensor, version in zip(replay.result_bases, outputs, output_versions):
-            if version_of((<TensorImpl>tensor).storage) != version and (program is None or number in program.reads_back):
+            if version_of((<TensorImpl>tensor).storage) != version and number in (replay if program is None else program).reads_back:
                 check_version(tensor, version, self, self)
         if program is not None:
             if program.guards:
@@ -213,8 +213,6 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
     finally:
         end_event(token)
     count_changes(inputs, replay.changes, versions)
-    if not grad_mode()[0]:
-        return results
     if replay.released:
         attach_node(results, replay.released, inputs, differentiable, None)
     if replay.recorded:

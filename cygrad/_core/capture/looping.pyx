@@ -74,7 +74,7 @@ def run_looped_while(LoopedStep looped not None, list inputs not None, object re
 
 cdef Loop new_loop(LoopedStep looped):
     cdef Loop loop = Loop.__new__(Loop)
-    loop.looped, loop.is_recorded = looped, grad_mode()[0] and len(looped.differentiable) > 0
+    loop.looped, loop.is_recorded = looped, len(looped.recorded) > 0
     return loop
 
 

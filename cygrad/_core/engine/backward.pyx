@@ -21,7 +21,8 @@ from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, g
 from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
-from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, RESULT, grads_list, init_node, inherit_destructor, leaf_of
+from cygrad._core.graph.node cimport (Hooks, NODE_ACCUMULATES, NODE_PLACES, NODE_STANDS_FOR_SEVERAL, Node, RESULT, grads_list, init_node,
+                                      inherit_destructor, leaf_of)
 from cygrad._core.graph.notes cimport Notes, current_notes, is_noting
 from cygrad._core.graph.rule_nodes cimport EDGE_BITS, RuleNode, skipped_edges
 from cygrad._core.graph.saved cimport SavedTensor, set_thread_hooks, thread_hooks
@@ -338,6 +339,8 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
             next = find_state(run, <PyObject*>target)
             asked_for = run.states[next].needed or run.states[next].captured
             add_parts_of(run, next)
+            if results[k] is not NULL or not node.flags & NODE_STANDS_FOR_SEVERAL:
+                run.states[next].reached = True
             if results[k] is not NULL and asked_for:
                 grad = results[k]
                 results[k] = NULL
@@ -350,6 +353,23 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
             Py_XDECREF(results[k])
         if results != few:
             free(results)
+    return 0
+
+
+cdef int pass_over(Run* run, Py_ssize_t index) except -1:
+    """Hand no gradients on from a node that none has reached: only nodes before it that stand for several have edges there."""
+    cdef Node node = <Node>run.states[index].node, target
+    cdef Py_ssize_t next
+    cdef int k, output_nr
+    for k in range(node.edges):
+        target = edge(node, k, &output_nr)
+        if target is None:
+            continue
+        next = find_state(run, <PyObject*>target)
+        add_parts_of(run, next)
+        run.states[next].missing -= 1
+        if run.states[next].missing == 0 and (run.states[next].needed or run.states[next].captured):
+            push_ready(run, next)
     return 0
 
 
@@ -465,6 +485,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
             index = find_state(&run, <PyObject*>node)
             Py_INCREF(value)
             collect(&grads_of(&run.states[index])[output_nr], <PyObject*>value)
+            run.states[index].reached = True
         for node in roots if len(roots) == 1 else set(roots):
             index = find_state(&run, <PyObject*>node)
             if run.states[index].missing == 0 and (run.states[index].needed or run.states[index].captured):
@@ -478,6 +499,9 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
             set_thread_hooks(hooks)
             index = pop_ready(&run)
             run.evaluating = run.states[index].node
+            if not run.states[index].reached:
+                pass_over(&run, index)
+                continue
             if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer_accumulation(&run, index):
                 continue
             if notes is not None and run.states[index].needed and (<Node>run.evaluating).sequence_nr <= notes.looks.newest_node:

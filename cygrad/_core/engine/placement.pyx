@@ -260,6 +260,7 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
         if not keep_graph:
             (<RuleNode>run.states[path[k]].node).release()
     run.states[next].missing -= 1
+    run.states[next].reached = True
     if run.states[next].missing == 0:
         add_parts_of(run, next)
         push_ready(run, next)

@@ -20,6 +20,7 @@ cdef struct State:
     bint needed             # leads to an input whose gradient is needed
     bint captured           # some output is asked for
     bint deferred           # it was ready before, and was put behind other nodes
+    bint reached            # a gradient has come, or None by a node that is one itself
 
 
 cdef enum:

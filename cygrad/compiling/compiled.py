@@ -14,7 +14,7 @@ from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.kinds import Uncommon, has_signature, shared_memory
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import COMPILED_STEP, signature_of
+from cygrad._core.capture.signature import signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays
@@ -82,24 +82,15 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     return Dynamic(model, fullgraph) if dynamic else Compiled(model, fullgraph, follows_floats=dynamic is None)
 
 
-def captured_quietly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function compiled, without a warning where it cannot be; of a `def` or lambda the same one each time."""
-    if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
-        return function
-    if not isinstance(function, FunctionType):
-        return Compiled(function, False, is_step=True)
-    known: Compiled | None = vars(function).get(COMPILED_STEP)     # it dies with the function
-    if known is None or known._function is not function:            # `functools.wraps` copies it to another one
-        known = function.__dict__[COMPILED_STEP] = Compiled(function, False, is_step=True)
-    return known
-
-
 class Compiled:
     """A function with a cache of programs, by the kind of its arguments."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, is_step: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, is_step: bool = False,
+                 starts_over: bool = False) -> None:
+        """`starts_over`: forget all programs, where there are as many as there may be, in place of calls of the function as it is."""
         functools.update_wrapper(self, function)
         self._function, self._fullgraph, self._follows_floats = function, fullgraph, follows_floats
+        self._starts_over = starts_over
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
         self._at_places: set[Any] = set()       # kinds whose programs are for the places alone that tensors name
@@ -206,6 +197,9 @@ class Compiled:
         if is_replay:
             self._latest = key, entries, False
             return result
+        is_full = max(sum(map(len, self._entries.values()), self._dropped), len(self._refused)) >= MOST_CAPTURES
+        if is_full and self._starts_over:
+            self.cache_clear()
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         follows_floats = self._follows_floats and not is_refused
         floats_key, with_floats = self._with_floats(inputs, keywords, len(tensors)) if follows_floats else (None, [])
@@ -280,9 +274,17 @@ class Compiled:
         others: list[Any] = []
         if not sees_results_alone() or in_profile():
             return None
+        with_floats = None
         try:
             key = signature_of(args, {}, tensors, others)
             entries = self._entries.get(key, ())
+            if not entries and self._follows_floats:
+                floats_key, _ = self._with_floats(args, {}, len(tensors))
+                entries = self._entries.get(floats_key, ())
+                if entries:
+                    with_floats = arguments, keywords = floats_as_inputs((args, {}))
+                    tensors = []
+                    signature_of(arguments, keywords, tensors, [])
         except (Uncommon, TypeError):
             return None
         levels = active_levels()
@@ -294,7 +296,7 @@ class Compiled:
             inputs = tensors.copy()
             if (first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory
                     and not entry.replay.released):
-                return entry, inputs, Rerun(self, args, {}, entry, {}, None, levels)
+                return entry, inputs, Rerun(self, args, {}, entry, {}, with_floats, levels)
         return None
 
     def _run(self, args: Any, kwargs: Any) -> Any:
@@ -346,7 +348,7 @@ class Compiled:
             again.run_again(capture.changes, value, args, kwargs)
         if again.entry is not None:
             self._entries.setdefault(key, []).insert(0, again.entry)
-            self._entries[capture.key] = [entry for entry in self._entries[capture.key] if entry is not capture.entry]
+            self._entries[capture.key] = [entry for entry in self._entries.get(capture.key, ()) if entry is not capture.entry]
         else:
             self._first_keys[key], self._by_value = None, again.reason.removesuffix(".")
 
@@ -362,7 +364,7 @@ class Compiled:
         if again.entry is None or again.entry.reads_numbers:
             self._at_places.add(capture.key)
         else:
-            self._entries[capture.key] = [again.entry, *(each for each in self._entries[capture.key] if not each.reads_numbers)]
+            self._entries[capture.key] = [again.entry, *(each for each in self._entries.get(capture.key, ()) if not each.reads_numbers)]
 
     # ----- Replays -----
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: tuple[Any, Any] | None) -> Any:

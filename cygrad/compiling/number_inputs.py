@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.capture.number_pairs import number_of_pair
-from cygrad._core.capture.signature import is_local_function
+from cygrad._core.capture.signature import is_local_function, is_plain_tuple
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.noted_calls import call_again
@@ -203,8 +203,8 @@ def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: t
         return value
     is_partial, outer = isinstance(value, functools.partial), (*outer, value)
     # Other objects that a local function names are compared by identity.
-    results = [replaced(item, kind, change, object, outer) if type(item) is kind or is_partial or is_local_function(item) else item
-               for item in items]
+    results = [replaced(item, kind, change, object, outer)
+               if type(item) is kind or is_partial or is_local_function(item) or is_plain_tuple(item) else item for item in items]
     return value if all(map(operator.is_, results, items)) else again(results)
 
 

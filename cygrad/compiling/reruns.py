@@ -16,9 +16,10 @@ from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.array_inputs import as_arrays
 from cygrad.compiling.captures import Capture, Entry, plain_of, unobserved
 from cygrad.compiling.containers import take_apart
-from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs
+from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs, replaced
 from cygrad.compiling.observing import is_observed
 from cygrad.generator import go_back, positions_of
+from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,25 +109,31 @@ class Rerun:
         others: list[Any] = []
         self.check_values(inputs)
         args, kwargs = self.arguments(inputs)
-        captured = self.with_floats or (self.args, self.kwargs)
         with as_in_a_call():
-            capture = Capture(self.owner, signature_of(*captured, tensors, others), tensors, others, *captured)
+            capture = Capture(self.owner, signature_of(args, kwargs, tensors, others), tensors, others, args, kwargs)
             return capture.backward(self.entry, args, kwargs, inputs, gradients)
 
     def arguments(self, inputs: Sequence[Any]) -> tuple[Any, Any]:
-        """Return the arguments, with inputs in place of floats that are inputs; RuntimeError where a container or function among them, or a
-        variable of such a function, has changed.
+        """Return the arguments, with inputs in place of floats that are inputs, and with the tensors of the call where containers and
+        functions have others now; RuntimeError where another value has changed.
         """
         args, kwargs = self.args, self.kwargs
         if self.with_floats is not None:
             args, kwargs = floats_as_inputs((args, kwargs))
+        is_like = plain_of(args, kwargs) == self.entry.plain
         chosen = self.with_floats or (args, kwargs)
-        tensors = inputs[:self.entry.argument_count] if self.levels else tensors_of(*chosen)       # in levels, inputs are parts of others
-        is_like = len(tensors) == self.entry.argument_count and all(a is b for a, b in zip(tensors, inputs, strict=False))
-        if not is_like or plain_of(args, kwargs) != self.entry.plain:
+        if is_like and not self.levels and not self._has_tensors(chosen, inputs):      # in levels, inputs are parts of the tensors
+            before = iter(inputs)
+            chosen = replaced(chosen, Tensor, lambda tensor: next(before, tensor))
+            is_like = self._has_tensors(chosen, inputs)
+        if not is_like:
             raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "
                                "needs it")
         return chosen
+
+    def _has_tensors(self, arguments: tuple[Any, Any], inputs: Sequence[Any]) -> bool:
+        tensors = tensors_of(*arguments)
+        return len(tensors) == self.entry.argument_count and all(a is b for a, b in zip(tensors, inputs, strict=False))
 
     def has_values(self, inputs: Sequence[Any]) -> bool:
         """Return True if the values outside of the function are as they were at the call."""

@@ -23,7 +23,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import active_levels
 from cygrad.checkpoint.loop import checkpoint_loop
-from cygrad.compiling.compiled import captured_quietly
+from cygrad.compiling.loop_steps import captured_step, with_own_variables
 from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
 from cygrad.data.creation import arange, as_tensor
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, all_differ, row_major, taken_apart
@@ -151,7 +151,8 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
         return carry, _nothing(step, carry, leaves, spec) if snapshots is None else None
     if not _pays(count, snapshots is not None):
         return _steps(step, step, carry, at, order, snapshots)
-    run = captured_quietly(step)
+    step = with_own_variables(step)
+    run = captured_step(step)
     first = _first_steps()
     middle, ys = _steps_apart(run, carry, at, order[:first])
     if snapshots is not None and ys[0] is not None:
@@ -188,7 +189,7 @@ def _looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None, below:
     try:
         plain = _plain_steps(steps, levels, below)
         step, rows = cast("PlainStep", plain.step), plain.rows
-        loop = looped(captured_quietly(step), None if rows is None else [leaf[rows[0]] for leaf in plain.xs], plain, snapshots)
+        loop = looped(captured_step(step), None if rows is None else [leaf[rows[0]] for leaf in plain.xs], plain, snapshots)
     except (NotLooped, Uncommon):
         return None
     return loop and Looped(step.carry.together(loop.carry), cast("Tree", step.y).together(loop.y or (), stacked=True))
@@ -309,8 +310,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
 
     if not _pays(len(numbers)) or max(map(abs, (numbers.start, numbers.stop))) > LARGEST_NUMBER or not sees_results_alone():
         return steps(numbers, carry)
+    body = with_own_variables(body)
     step = _kept_step(body, None, _step_of_numbers)
-    run = captured_quietly(step)
+    run = captured_step(step)
     column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
     count = _first_steps()
     if is_noting() or active_levels():      # the program that is captured reads no number
@@ -371,8 +373,9 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
     carry, ended = steps(carry, _first_steps() if is_noting() else CAPTURED_FROM)
     if ended or not sees_results_alone():
         return carry if ended else steps(carry)[0]
+    cond, body = with_own_variables(cond), with_own_variables(body)
     step = _kept_step(body, cond, _step_while)
-    run = captured_quietly(step)
+    run = captured_step(step)
     try:
         for _ in range(0 if is_noting() or active_levels() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])

@@ -17,6 +17,7 @@ from cygrad._core.levels.tangents import set_tangent, tangent_of
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.captures import Entry, unobserved
 from cygrad.compiling.compiled import Compiled
+from cygrad.compiling.loop_steps import StepByCode
 from cygrad.compiling.reruns import as_in_a_call, changed_error
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, batches, resumed, together
 from cygrad.func.looped_backward import LoopedBackward, Operands, Scan, Step, reached_operands
@@ -117,6 +118,10 @@ class _Backward:
     def _reached(self, count: int, pairs: Iterable[tuple[tuple[bool, int], Any]]) -> frozenset[int]:
         step, entry = self.program.step, self.program.entry
         if entry.dependencies is None:
+            try:
+                self.program.check_values()
+            except RuntimeError:        # the step is another one now
+                return frozenset(step.differentiable)
             entry.dependencies = self._dependencies()
         moving = frozenset(number for number, stays in enumerate(step.stays) if not stays)
         return reached_operands(entry.dependencies, [result for result, gradient in pairs if gradient is not None], count, moving)
@@ -217,7 +222,7 @@ def _holds_nan(gradients: Sequence[Any]) -> bool:
 def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program | None:
     """Return the program of a captured step; None where no loop can run it."""
     try:
-        program = run.program(carry, x) if isinstance(run, Compiled) else None
+        program = run.program(carry, x) if isinstance(run, (Compiled, StepByCode)) else None
     except Exception as error:
         if isinstance(error, Ended) or not isinstance(run._function, PlainStep):
             raise
@@ -246,11 +251,12 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
         reverse = checks.program_for_loop(inputs, step.gradients_with_sums(inputs))
         if reverse is not None:
             step.reverse_by(reverse)
-    operands, named = [*carried, *leaves, *inputs[first_constant:]], [guard.value_now() for guard in guards]
+    operands, variables = [*carried, *leaves, *inputs[first_constant:]], inputs[first_constant:entry.argument_count]
+    named = [*variables, *(guard.value_now() for guard in guards)]
 
     def check_values() -> None:
         checks.check_values(inputs[:entry.argument_count])
-        if any(guard.value_now() is not tensor for guard, tensor in zip(guards, named, strict=True)):
+        if any(guard.value_now() is not tensor for guard, tensor in zip(guards, named[len(variables):], strict=True)):
             raise changed_error("a tensor that its code names", run)
 
     return _Program(step, operands, named, y, bool(y_numbers), check_values, entry)

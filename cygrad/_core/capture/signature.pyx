@@ -27,7 +27,7 @@ from cygrad._core.levels.tangents import without_tangent
 from cygrad._core.memory.sizes import Size
 
 cdef enum:
-    DEEPEST = 8         # local functions that lead to one another
+    DEEPEST = 8         # local functions that lead to one another; tuples in tuples
 
 cdef object EMPTY_CELL = CellType()
 cdef int IS_NESTED = CO_NESTED
@@ -203,10 +203,21 @@ cpdef list variables_of(object function):
             *[function.__dict__[name] for name in attributes_of(function)]]
 
 
+cpdef bint is_plain_tuple(object value, int depth=DEEPEST) except -1:
+    """Return True for a tuple of tensors, plain values and such tuples."""
+    return type(value) is tuple and depth > 0 and all([is_variable(each, depth) for each in value])
+
+
+cdef bint is_variable(object value, int depth=DEEPEST + 1) except -1:
+    """Return True for a value that a local function has by its kind: no other object."""
+    return (isinstance(value, (TensorImpl, generic)) or is_plain_value(value) or is_plain_tuple(value, depth - 1)
+            or hasattr(type(value), "__of_tensors__"))
+
+
 cdef object kind_of_function(object function, list tensors, list others, tuple levels, bint has_inputs, tuple outer=()):
     """Return the kind of a local function: its code, and the kinds of its values; outer: the functions that lead to it.
 
-    Objects that are neither plain nor local functions are compared by identity.
+    Objects that are neither plain, nor tuples of plain ones, nor local functions are compared by identity.
     """
     cdef tuple path = (*outer, function)
     cdef list kinds = [function.__name__, function.__qualname__, function.__doc__, function.__module__, function.__globals__["__name__"],
@@ -214,7 +225,7 @@ cdef object kind_of_function(object function, list tensors, list others, tuple l
                        *[cell == EMPTY_CELL for cell in function.__closure__ or ()]]
     others.append(function.__code__)
     for value in variables_of(function):
-        if isinstance(value, (TensorImpl, generic)) or is_plain_value(value) or hasattr(type(value), "__of_tensors__"):
+        if is_variable(value):
             kinds.append(kind_of_value(value, tensors, others, levels, has_inputs))
         elif is_local_function(value) and (value in path or len(path) < DEEPEST):
             kinds.append(path.index(value) if value in path else

@@ -1,0 +1,104 @@
+"""Steps of loops as captured functions. One that is made anew for each loop has one program by its code."""
+
+from __future__ import annotations
+
+import functools
+import os
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+from cygrad._core.capture.signature import COMPILED_STEP, is_local_function, is_plain_tuple, variables_of
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad.compiling.compiled import Compiled
+from cygrad.compiling.containers import PLAIN, items_of_function
+from cygrad.compiling.frames import instructions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cygrad.compiling.captures import Entry
+    from cygrad.compiling.reruns import Rerun
+
+MOST_CODES = 64     # whose programs are kept
+DEEPEST = 8         # local functions that lead to one another
+
+
+class StepByCode:
+    """A local function as a step: an argument of a compiled function, so that the tensors and floats that it names are inputs."""
+
+    def __init__(self, compiled: Compiled, function: FunctionType) -> None:
+        self.compiled, self._function = compiled, function
+
+    def __call__(self, carry: Any, x: Any) -> Any:
+        return self.compiled(carry, x, self._function)
+
+    def program(self, carry: Any, x: Any) -> tuple[Entry, list[Any], Rerun] | None:
+        """Return the program of the step as `Compiled.program` does."""
+        return self.compiled.program(carry, x, self._function)
+
+    def _name(self) -> str:
+        return self.compiled._name()
+
+
+def captured_step(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a step captured, without a warning where it cannot be.
+
+    A function of a module has the same one each time, a local one the one of its code, where it names no objects: the programs would keep
+    these.
+    """
+    if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
+        return function
+    if not isinstance(function, FunctionType):
+        return Compiled(function, False, is_step=True)
+    if is_local_function(function) and _names_values(function):
+        return StepByCode(_compiled_code(_codes_of(function), function.__qualname__), function)
+    known: Compiled | None = vars(function).get(COMPILED_STEP)     # it dies with the function
+    if known is None or known._function is not function:            # `functools.wraps` copies it to another one
+        known = function.__dict__[COMPILED_STEP] = Compiled(function, False, is_step=True)
+    return known
+
+
+def with_own_variables(function: Any) -> Any:
+    """Return a copy of a local function that has a program by its code: with the values that it names now, also in a backward."""
+    if not is_local_function(function) or not _names_values(function):
+        return function
+    items, again = items_of_function(function)
+    return cast("Any", again)([item if item is function else with_own_variables(item) for item in items])
+
+
+def _names_values(value: Any, depth: int = DEEPEST) -> bool:
+    """Return True for a local function that assigns no variable of another one, and whose variables are tensors, plain values, tuples of
+    such, functions, classes and modules.
+    """
+    if is_local_function(value):
+        return (depth > 0 and not _assigns_outside(value.__code__)
+                and all(each is value or _names_values(each, depth - 1) for each in variables_of(value)))
+    return (isinstance(value, (TensorImpl, *PLAIN, FunctionType, BuiltinFunctionType, ModuleType, type)) or is_plain_tuple(value)
+            or hasattr(type(value), "__of_tensors__"))
+
+
+@functools.lru_cache(maxsize=MOST_CODES)
+def _assigns_outside(code: CodeType) -> bool:
+    """Return True if code, or a function in it, assigns a variable of a function around it."""
+    return any(instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval in code.co_freevars
+               for instruction in instructions_of(code)) or any(
+        _assigns_outside(each) for each in code.co_consts if isinstance(each, CodeType) and set(each.co_freevars) & {*code.co_freevars})
+
+
+def _codes_of(function: FunctionType) -> tuple[CodeType, ...]:
+    """Return the codes of a local function and of the functions that it names."""
+    codes = [function.__code__]
+    for value in variables_of(function):
+        if isinstance(value, FunctionType) and value is not function:
+            codes += _codes_of(value) if is_local_function(value) else [value.__code__]
+    return tuple(codes)
+
+
+@functools.lru_cache(maxsize=MOST_CODES)
+def _compiled_code(codes: tuple[CodeType, ...], name: str) -> Compiled:
+    """Return the compiled function of steps by the code of these; `codes` is their key."""
+    def take(carry: Any, x: Any, step: Callable[..., Any]) -> Any:
+        return step(carry, x)
+
+    take.__qualname__ = name        # for messages
+    return Compiled(take, False, is_step=True, starts_over=True)

@@ -6,7 +6,9 @@ note of each subject is pending: so importing cygrad does not load `logging`, an
 import sys
 
 cdef extern from "Python.h":
-    int Py_AddPendingCall(int (*function)(void*) except -1, void* argument) noexcept nogil
+    unsigned long PyThread_get_thread_ident() noexcept nogil
+    int PyThreadState_SetAsyncExc(unsigned long thread, object kind) except -1
+    int Py_AddPendingCall(int (*function)(void*) noexcept, void* argument) noexcept nogil
 
 cdef dict pending = {}      # subject: the pending note
 cdef dict logged = {}         # subject: the last logged note
@@ -34,5 +36,10 @@ def log_pending() -> None:
             logger.debug("%s: %s", subject, text)
 
 
-cdef bint note_soon(int (*function)(void*) except -1) noexcept nogil:
+cdef bint note_soon(int (*function)(void*) noexcept) noexcept nogil:
     return Py_AddPendingCall(function, NULL) == 0
+
+
+cdef int raise_soon(object error) except -1:
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type(error))
+    return 0

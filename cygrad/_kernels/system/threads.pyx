@@ -14,7 +14,7 @@ from libc.stdint cimport intptr_t
 import operator
 import os
 
-from cygrad._kernels.system.journal cimport note_soon
+from cygrad._kernels.system.journal cimport note_soon, raise_soon
 
 from cygrad._kernels.system.journal import note
 from cygrad._kernels.system.machine import cpu_quota, launcher_report, process_share, whole_number
@@ -23,10 +23,6 @@ from cygrad._kernels.system.machine import cpu_quota, launcher_report, process_s
 # are turned down, and the environment's cut.
 cdef enum:
     LARGEST_REQUEST = 1024
-
-cdef extern from "Python.h":
-    unsigned long PyThread_get_thread_ident() noexcept nogil
-    int PyThreadState_SetAsyncExc(unsigned long thread, object kind) except -1
 
 cdef extern from *:
     """
@@ -246,8 +242,8 @@ cdef void read_grants() noexcept with gil:
         granted = cpu_quota()
         share, why_share = process_share() or (INT_MAX, "")
         cg_set_granted(INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6))))
-    except BaseException as error:      # of the handler of a signal: it is raised again soon, as kernels have no place for errors
-        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type(error))
+    except BaseException as error:      # kernels have no place for errors
+        raise_soon(error)
 
 
 cdef tuple explained(Reason reason, int threads):
@@ -266,13 +262,16 @@ cdef tuple explained(Reason reason, int threads):
     }[reason]
 
 
-cdef int note_choice(void* nothing) except -1:
+cdef int note_choice(void* nothing) noexcept:
     cdef Reason reason
     cdef int threads = decide(&reason)
-    note("threads", f"{threads}, {explained(reason, threads)[1]}")
-    note("OpenMP", os.fsdecode(cg_openmp_path()) or "not in this build")
-    for variable, text in (launcher_report()["ignored"] | ({"OMP_NUM_THREADS": ignored_counts} if ignored_counts else {})).items():
-        note(variable, f"{text!r} is no count, and ignored")
+    try:
+        note("threads", f"{threads}, {explained(reason, threads)[1]}")
+        note("OpenMP", os.fsdecode(cg_openmp_path()) or "not in this build")
+        for variable, text in (launcher_report()["ignored"] | ({"OMP_NUM_THREADS": ignored_counts} if ignored_counts else {})).items():
+            note(variable, f"{text!r} is no count, and ignored")
+    except KeyboardInterrupt as error:
+        raise_soon(error)
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
-from cygrad._core.capture.signature import signature_of, tensors_of
+from cygrad._core.capture.signature import argument_tensors, signature_of
 from cygrad._core.graph.saved import released_error_of
 from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _set_overrides_off
@@ -132,7 +132,7 @@ class Rerun:
         return chosen
 
     def _has_tensors(self, arguments: tuple[Any, Any], inputs: Sequence[Any]) -> bool:
-        tensors = tensors_of(*arguments)
+        tensors = argument_tensors(*arguments)
         return len(tensors) == self.entry.argument_count and all(a is b for a, b in zip(tensors, inputs, strict=False))
 
     def has_values(self, inputs: Sequence[Any]) -> bool:

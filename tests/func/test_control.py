@@ -224,7 +224,8 @@ def test_steps_that_enable_gradients_are_recorded(count):
 
 
 @pytest.mark.parametrize("body", [lambda i, c: c * 0.5 + cg.tensor(i) * 0.01, lambda i, c: c + cg.tensor(i) // 2 * 1.0,
-                                  lambda i, c: c + cg.tensor(i).sqrt(), lambda i, c: c + cg.tensor(i, dtype=cg.float32) * 0.1])
+                                  lambda i, c: c + cg.tensor(i).sqrt(), lambda i, c: c + cg.tensor(i, dtype=cg.float32) * 0.1,
+                                  lambda i, c: c * 0.5 + cg.scalar_tensor(i)])
 def test_tensors_of_the_number_of_a_step_are_integers(body):
     expected = cg.tensor(0.0, dtype=cg.float64)
     for number in range(100):

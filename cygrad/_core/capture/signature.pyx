@@ -256,7 +256,7 @@ def are_unseen_views(list tensors not None):
     return False
 
 
-def tensors_of(tuple args not None, dict kwargs not None):
+def argument_tensors(tuple args not None, dict kwargs not None):
     """Return the tensors of the arguments of a call, in the order in which `signature_of` has them."""
     cdef list tensors = []
     kind_of_value(args, tensors, [], None)

@@ -404,22 +404,23 @@ def unobserved() -> Iterator[None]:
         sys.setprofile(hook)
 
 
-@contextlib.contextmanager
-def unharmed() -> Iterator[None]:
+class unharmed:
     """Restore the modes of this thread where the run of a function is interrupted.
 
     Signals arrive in the hook of the observation, too, which is code of Python: just before a `with` statement leaves a mode, for example.
     """
-    hook, off, outer, is_recording = sys.getprofile(), _overrides_off(), notes_of_thread(), is_grad_enabled()
-    try:
-        yield
-    except BaseException as error:
-        sys.setprofile(hook)
-        end_notes(outer)
-        _set_overrides_off(off)
-        if not isinstance(error, Exception):    # which a function may raise after it has set a mode
-            _set_grad_enabled(is_recording)
-        raise
+
+    def __enter__(self) -> None:
+        self.hook, self.off, self.outer, self.is_recording = sys.getprofile(), _overrides_off(), notes_of_thread(), is_grad_enabled()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            return
+        sys.setprofile(self.hook)
+        end_notes(self.outer)
+        _set_overrides_off(self.off)
+        if not issubclass(kind, Exception):     # which a function may raise after it has set a mode
+            _set_grad_enabled(self.is_recording)
 
 
 @contextlib.contextmanager

@@ -85,12 +85,9 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
 class Compiled:
     """A function with a cache of programs, by the kind of its arguments."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, is_step: bool = False,
-                 starts_over: bool = False) -> None:
-        """`starts_over`: forget all programs, where there are as many as there may be, in place of calls of the function as it is."""
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, is_step: bool = False) -> None:
         functools.update_wrapper(self, function)
         self._function, self._fullgraph, self._follows_floats = function, fullgraph, follows_floats
-        self._starts_over = starts_over
         self._entries: dict[Any, list[Entry]] = {}
         self._refused: set[Any] = set()
         self._at_places: set[Any] = set()       # kinds whose programs are for the places alone that tensors name
@@ -198,8 +195,8 @@ class Compiled:
             self._latest = key, entries, False
             return result
         is_full = max(sum(map(len, self._entries.values()), self._dropped), len(self._refused)) >= MOST_CAPTURES
-        if is_full and self._starts_over:
-            self.cache_clear()
+        if is_full:
+            self._make_room()
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         follows_floats = self._follows_floats and not is_refused
         floats_key, with_floats = self._with_floats(inputs, keywords, len(tensors)) if follows_floats else (None, [])
@@ -296,8 +293,15 @@ class Compiled:
             inputs = tensors.copy()
             if (first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory
                     and not entry.replay.released):
-                return entry, inputs, Rerun(self, args, {}, entry, {}, with_floats, levels)
+                return entry, inputs, Rerun(self, self._kept(args), {}, entry, {}, with_floats, levels)
         return None
+
+    def _make_room(self) -> None:
+        """Make room where there are as many programs as there may be: there is none, and further kinds of calls run the function itself."""
+
+    def _kept(self, args: Any) -> Any:
+        """Return the arguments that a backward may run the function with."""
+        return args
 
     def _run(self, args: Any, kwargs: Any) -> Any:
         """Call the function as it is."""
@@ -370,7 +374,7 @@ class Compiled:
     def _replay(self, entry: Entry, inputs: list[Any], args: Any, kwargs: Any, with_floats: tuple[Any, Any] | None) -> Any:
         positions = positions_of(entry.generators) if entry.generators and (entry.draws or entry.replay.recorded) else {}
         try:
-            rerun = Rerun(self, args, kwargs, entry, positions, with_floats) if entry.replay.recorded else None
+            rerun = Rerun(self, self._kept(args), kwargs, entry, positions, with_floats) if entry.replay.recorded else None
             results = replayed(entry.replay, inputs, entry.differentiable, rerun)
         except BaseException:
             go_back(positions)

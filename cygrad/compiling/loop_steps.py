@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from cygrad._core.capture.signature import COMPILED_STEP, is_local_function, is_plain_tuple, variables_of
+from cygrad._core.capture.signature import COMPILED_STEP, attributes_of, is_local_function, is_plain_tuple, variables_of
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.compiled import Compiled
 from cygrad.compiling.containers import PLAIN, items_of_function
@@ -23,10 +24,20 @@ MOST_CODES = 64     # whose programs are kept
 DEEPEST = 8         # local functions that lead to one another
 
 
+class StepsOfCode(Compiled):
+    """A compiled function of a carry, a slice and a local function, which is the step."""
+
+    def _make_room(self) -> None:
+        self.cache_clear()
+
+    def _kept(self, args: Any) -> Any:
+        return (*args[:-1], with_own_variables(args[-1]))
+
+
 class StepByCode:
     """A local function as a step: an argument of a compiled function, so that the tensors and floats that it names are inputs."""
 
-    def __init__(self, compiled: Compiled, function: FunctionType) -> None:
+    def __init__(self, compiled: StepsOfCode, function: FunctionType) -> None:
         self.compiled, self._function = compiled, function
 
     def __call__(self, carry: Any, x: Any) -> Any:
@@ -44,7 +55,7 @@ def captured_step(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a step captured, without a warning where it cannot be.
 
     A function of a module has the same one each time, a local one the one of its code, where it names no objects: the programs would keep
-    these.
+    these, and functions in C and methods of objects may change them.
     """
     if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
         return function
@@ -59,22 +70,32 @@ def captured_step(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_own_variables(function: Any) -> Any:
-    """Return a copy of a local function that has a program by its code: with the values that it names now, also in a backward."""
-    if not is_local_function(function) or not _names_values(function):
-        return function
+    """Return a copy of a local function that has a program by its code: with the values that it, and local functions there, name now."""
     items, again = items_of_function(function)
-    return cast("Any", again)([item if item is function else with_own_variables(item) for item in items])
+    return cast("Any", again)([with_own_variables(item) if is_local_function(item) and item is not function else item for item in items])
 
 
 def _names_values(value: Any, depth: int = DEEPEST) -> bool:
     """Return True for a local function that assigns no variable of another one, and whose variables are tensors, plain values, tuples of
-    such, functions, classes and modules.
+    such, and functions, classes and modules that are not local.
     """
     if is_local_function(value):
-        return (depth > 0 and not _assigns_outside(value.__code__)
+        return (depth > 0 and not (_assigns_outside(value.__code__) or attributes_of(value))
                 and all(each is value or _names_values(each, depth - 1) for each in variables_of(value)))
-    return (isinstance(value, (TensorImpl, *PLAIN, FunctionType, BuiltinFunctionType, ModuleType, type)) or is_plain_tuple(value)
-            or hasattr(type(value), "__of_tensors__"))
+    return (isinstance(value, (TensorImpl, *PLAIN)) or is_plain_tuple(value) or hasattr(type(value), "__of_tensors__")
+            or _is_in_module(value))
+
+
+def _is_in_module(value: Any) -> bool:
+    """Return True for a module, or a function or class that one has under its name: it lives as long as that."""
+    if isinstance(value, ModuleType):
+        return sys.modules.get(value.__name__) is value
+    if not isinstance(value, (FunctionType, BuiltinFunctionType, type)):
+        return False
+    holder: Any = sys.modules.get(value.__module__ or "")
+    for name in value.__qualname__.split("."):
+        holder = getattr(holder, name, None)
+    return holder is value
 
 
 @functools.lru_cache(maxsize=MOST_CODES)
@@ -95,10 +116,10 @@ def _codes_of(function: FunctionType) -> tuple[CodeType, ...]:
 
 
 @functools.lru_cache(maxsize=MOST_CODES)
-def _compiled_code(codes: tuple[CodeType, ...], name: str) -> Compiled:
+def _compiled_code(codes: tuple[CodeType, ...], name: str) -> StepsOfCode:
     """Return the compiled function of steps by the code of these; `codes` is their key."""
     def take(carry: Any, x: Any, step: Callable[..., Any]) -> Any:
         return step(carry, x)
 
     take.__qualname__ = name        # for messages
-    return Compiled(take, False, is_step=True, starts_over=True)
+    return StepsOfCode(take, False, is_step=True)

@@ -11,6 +11,7 @@ from cygrad._core.capture.signature import argument_tensors, signature_of
 from cygrad._core.graph.saved import released_error_of
 from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _set_overrides_off
+from cygrad._core.levels.sparse import sparse_part
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.array_inputs import as_arrays
@@ -22,7 +23,7 @@ from cygrad.generator import go_back, positions_of
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from cygrad._core.capture.replay import Replay
     from cygrad._core.levels.level import Level
@@ -31,15 +32,19 @@ if TYPE_CHECKING:
 MOST_OTHERS = 8         # backward parts of a program besides its own, and attempts to make some
 
 
-@contextlib.contextmanager
-def as_in_a_call() -> Iterator[None]:
-    """Record, and ask classes that override operators: a backward does neither."""
-    off = _set_overrides_off(0)
-    try:
-        with enable_grad():
-            yield
-    finally:
-        _set_overrides_off(off)
+class as_in_a_call:
+    """Record, and ask classes that override operators: a backward does neither.
+
+    Where it is interrupted, the backward restores its modes; a generator in its place would do so later, when it is freed.
+    """
+
+    def __enter__(self) -> None:
+        self.off, self.mode = _set_overrides_off(0), enable_grad()
+        self.mode.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self.mode.__exit__()
+        _set_overrides_off(self.off)
 
 
 def changed_error(name: str, owner: Compiled) -> Exception:
@@ -124,7 +129,7 @@ class Rerun:
         chosen = self.with_floats or (args, kwargs)
         if is_like and not self.levels and not self._has_tensors(chosen, inputs):      # in levels, inputs are parts of the tensors
             before = iter(inputs)
-            chosen = replaced(chosen, Tensor, lambda tensor: next(before, tensor))
+            chosen = replaced(chosen, Tensor, lambda tensor: next(before, tensor) if sparse_part(tensor) is None else tensor)
             is_like = self._has_tensors(chosen, inputs)
         if not is_like:
             raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "

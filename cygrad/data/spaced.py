@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -87,7 +87,8 @@ def scalar_tensor(s: Number, *, dtype: DTypeLike | None = None, device: Device =
     tensor(3.)
     """
     if hasattr(type(s), "__operand__"):     # a number that is an input of a program
-        return finished(s.__operand__().detach().to(get_default_dtype() if dtype is None else dtype, copy=True), requires_grad)
+        tensor = cast("Any", s).__operand__().detach()
+        return finished(tensor.to(get_default_dtype() if dtype is None else dtype, copy=True), requires_grad)
     if not isinstance(s, (int, float, complex, np.number, np.bool_)):
         raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
     resolve_device(device)

@@ -23,7 +23,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import active_levels
 from cygrad.checkpoint.loop import checkpoint_loop
-from cygrad.compiling.loop_steps import captured_step, with_own_variables
+from cygrad.compiling.loop_steps import captured_step
 from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
 from cygrad.data.creation import arange, as_tensor
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, all_differ, row_major, taken_apart
@@ -151,14 +151,13 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
         return carry, _nothing(step, carry, leaves, spec) if snapshots is None else None
     if not _pays(count, snapshots is not None):
         return _steps(step, step, carry, at, order, snapshots)
-    step = with_own_variables(step)
     run = captured_step(step)
     first = _first_steps()
     middle, ys = _steps_apart(run, carry, at, order[:first])
     if snapshots is not None and ys[0] is not None:
         raise _results_beside_snapshots()
     rest = order[first:]
-    steps = Steps(_scan, step, middle, xs, rest, lambda: Looped(*_steps(step, step, middle, at, rest, None)))
+    steps = Steps(_scan, step, middle, xs, rest, lambda step: Looped(*_steps(step, step, middle, at, rest, None)))
     loop = _looped(run, at(rest[0]), steps, snapshots, below)
     if loop is None and must_loop:
         raise NotLooped
@@ -201,13 +200,13 @@ def _plain_steps(steps: Steps, levels: Levels, below: Levels) -> Steps:
     xs, leaves = taken_apart(steps.xs, levels)
     step, values, rows = PlainStep(steps.step, carry, xs, below), row_major(values), steps.rows
     if rows is None:
-        return Steps(_scan, step, values, None, None, lambda: Looped(_until_ended(step, values), None))
+        return Steps(_scan, step, values, None, None, lambda step: Looped(_until_ended(step, values), None))
     leaves = step.rows_first(leaves)
 
     def at(row: int) -> list[Any]:
         return [leaf[row] for leaf in leaves]
 
-    return Steps(_scan, step, values, leaves, rows, lambda: Looped(*_steps(step, step, values, at, rows, None)))
+    return Steps(_scan, step, values, leaves, rows, lambda step: Looped(*_steps(step, step, values, at, rows, None)))
 
 
 def _first_steps() -> int:
@@ -310,7 +309,6 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
 
     if not _pays(len(numbers)) or max(map(abs, (numbers.start, numbers.stop))) > LARGEST_NUMBER or not sees_results_alone():
         return steps(numbers, carry)
-    body = with_own_variables(body)
     step = _kept_step(body, None, _step_of_numbers)
     run = captured_step(step)
     column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
@@ -321,8 +319,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
         for number in range(count):
             carry = _same_structure("fori_loop", first, run(carry, column[number])[0])
     rest = numbers[count:]
-    loop = _looped(run, column[count], Steps(_scan, step, carry, column, range(count, len(numbers)),
-                                             lambda: Looped(steps(rest, carry), None)))
+    rows = range(count, len(numbers))
+    loop = _looped(run, column[count], Steps(_scan, step, carry, column, rows, lambda step: Looped(
+        *_steps(step, step, carry, column.__getitem__, rows, None))))
     return steps(rest, carry) if loop is None else loop.carry
 
 
@@ -373,13 +372,12 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
     carry, ended = steps(carry, _first_steps() if is_noting() else CAPTURED_FROM)
     if ended or not sees_results_alone():
         return carry if ended else steps(carry)[0]
-    cond, body = with_own_variables(cond), with_own_variables(body)
     step = _kept_step(body, cond, _step_while)
     run = captured_step(step)
     try:
         for _ in range(0 if is_noting() or active_levels() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])
-        loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda: Looped(steps(carry)[0], None)))
+        loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda step: Looped(_until_ended(step, carry), None)))
     except Ended:
         return carry
     return steps(carry)[0] if loop is None else loop.carry

@@ -17,7 +17,7 @@ from cygrad._core.levels.tangents import set_tangent, tangent_of
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.captures import Entry, unobserved
 from cygrad.compiling.compiled import Compiled
-from cygrad.compiling.loop_steps import StepByCode
+from cygrad.compiling.loop_steps import StepByCode, with_own_variables
 from cygrad.compiling.reruns import as_in_a_call, changed_error
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, batches, resumed, together
 from cygrad.func.looped_backward import LoopedBackward, Operands, Scan, Step, reached_operands
@@ -46,7 +46,7 @@ class Steps(NamedTuple):
     carry: Any
     xs: Any                     # a tree of tensors whose rows are the slices, or None
     rows: range | None          # None: as many as there are while a predicate holds
-    one_by_one: Callable[[], Looped]
+    one_by_one: Callable[[Step], Looped]
 
     @property
     def levels(self) -> Levels:
@@ -181,7 +181,7 @@ class _Backward:
     def _one_by_one(self, pairs: Sequence[tuple[tuple[bool, int], Any]], numbers: Sequence[int], create_graph: bool, unseen: Levels
                     ) -> list[Any]:
         """Return the gradients of operands, by numbers, from results of single steps, each with its gradient or None."""
-        computed = self.steps.one_by_one()
+        computed = self.steps.one_by_one(self.steps.step)
         results = ([] if computed.y is None else tree_flatten(computed.y)[0]), tree_flatten(computed.carry)[0]
         arrived = [(results[is_carried][number], gradient) for (is_carried, number), gradient in pairs if gradient is not None]
         outputs, weights = zip(*arrived, strict=True)
@@ -286,6 +286,8 @@ def looped(run: Any, x: Any, steps: Steps, snapshots: int | None = None) -> Loop
     program = _program_of(run, steps.carry, x, [] if steps.xs is None else tree_flatten(steps.xs)[0])
     if program is None:
         return None
+    if isinstance(run, StepByCode):
+        steps = steps._replace(step=with_own_variables(steps.step))     # a backward may run it after some have been assigned
     step, operands, rows, rerun = program.step, program.operands, steps.rows, _Backward(program, steps)
     if rows is not None:
         outcome = run_looped(step, operands, len(rows), rows[0], rows.step, len(rows) if snapshots is None else snapshots, rerun)

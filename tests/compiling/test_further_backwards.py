@@ -157,6 +157,18 @@ def test_an_argument_may_have_another_tensor_by_the_backward(name, factor):
     assert replays > 2
 
 
+def test_a_tensor_exchanged_beside_a_sparse_one_is_an_error():
+    """Inputs are the values of a sparse tensor, without its pattern."""
+    compiled, sparse = captured(lambda operands, x: (operands[0] @ x.sin()) * operands[1]), cg.tensor([[0., 2.], [3., 0.]]).to_sparse_csr()
+    for k in range(3):
+        x, operands = cg.tensor([1., 2.], requires_grad=True), [sparse * 1, cg.ones(2)]
+        result = compiled(operands, x).sum()
+        operands[1] = cg.ones(2)
+        if k:
+            with pytest.raises(RuntimeError, match="an argument of .* was changed"):
+                grad(result, x, create_graph=True)
+
+
 def test_a_result_that_no_backward_reads_may_change():
     compiled = captured(lambda x: x * 2)
     for _ in range(3):

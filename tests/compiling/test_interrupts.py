@@ -1,6 +1,7 @@
 """Captures that are interrupted, or within which a signal arrives: modes of the thread are as before, and nothing is lost."""
 
 import contextlib
+import gc
 import signal
 import sys
 import time
@@ -12,6 +13,7 @@ from capturing import captured
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.overrides import _overrides_off
 from cygrad.compiling.observing import Observation
+from cygrad.compiling.reruns import as_in_a_call
 
 
 def training_step(w, x):
@@ -95,3 +97,19 @@ def test_handlers_of_signals_run_and_are_no_part_of_the_function():
             assert len(called) == number + 1 and function.cache_info().hits == 1
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_an_interrupted_backward_leaves_no_mode_for_later(monkeypatch):
+    """Not when the traceback is freed, either."""
+    function = captured(lambda x: (x * 2).sin().sum())
+    leaves = [cg.ones(2, requires_grad=True) for _ in range(2)]
+    results = [function(leaf) for leaf in leaves]
+    monkeypatch.setattr(as_in_a_call, "__exit__", lambda *_: interrupt())
+    try:
+        cg.autograd.grad(results[1], leaves[1], create_graph=True)
+    except KeyboardInterrupt as error:
+        assert cg.is_grad_enabled() and error.__traceback__
+    else:
+        pytest.fail("the backward does not run the function again")
+    gc.collect()
+    assert cg.is_grad_enabled() and _overrides_off() == 0

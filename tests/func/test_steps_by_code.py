@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -114,6 +115,79 @@ def test_a_step_that_is_made_anew_has_one_program(name, captured):
     assert len(captured) <= most
 
 
+def with_attributes():
+    def state():
+        pass
+
+    def helper(c):
+        state.n += 1
+        return c * 0.5 + state.n
+
+    state.n = 0
+    return lambda c, x: (helper(c), None), lambda: state.n
+
+
+def with_a_callback():
+    count = 0
+
+    def bump(*, by=1):
+        nonlocal count
+        count += by
+
+    def step(c, x):
+        bump()
+        return c * 0.5 + float(count), None
+
+    return step, lambda: count
+
+
+def with_a_class():
+    count = 0
+
+    class Counter:
+        @staticmethod
+        def bump():
+            nonlocal count
+            count += 1
+            return count
+
+    return lambda c, x: (c * 0.5 + float(Counter.bump()), None), lambda: count
+
+
+def with_identity():
+    def helper(c):
+        return c * 0.5
+
+    rates = {helper: 0.25}
+
+    def rate_of(function):
+        return rates[function]
+
+    return lambda c, x: (helper(c) + rate_of(helper), None), lambda: len(rates)
+
+
+def with_a_method():
+    seen = []
+    add = seen.append
+
+    def step(c, x):
+        add(1)
+        return c * 0.5 + len(seen), None
+
+    return step, lambda: len(seen)
+
+
+@pytest.mark.parametrize("make", [with_attributes, with_a_callback, with_a_class, with_identity, with_a_method])
+def test_steps_that_change_values_or_ask_for_identity_are_the_user_s_functions(make):
+    seen = []
+    for by in (scan, in_python):
+        step, state = make()
+        c = tensor(0.5)
+        last = by(step, c, length=COUNT)[0]
+        seen.append((last.tolist(), cg.autograd.grad(last.sum(), c)[0].tolist(), state()))
+    assert seen[0] == seen[1]
+
+
 @pytest.mark.parametrize("kind", ["carry", "all", "twice"])
 def test_variables_may_be_rebound_before_the_backward(kind):
     """The gradients are of the values that the step had; floats, too."""
@@ -206,12 +280,22 @@ def test_programs_of_codes_keep_no_values():
 
     def run():
         w, model = tensor(0.5), Model()
-        model.w = w
+        model.w, module = w, ModuleType("module")
+        module.w = w
+
+        def cell(c: cg.Tensor):
+            return (c * w).tanh()
+
+        class Cell:
+            call = staticmethod(lambda c: (c * w).tanh())
+
+        for function in (cell, Cell.call, lambda c: (c * module.w).tanh()):
+            scan(lambda c, x, function=function: (function(c), None), tensor(0.1), length=COUNT)[0].sum().backward()
         scan(lambda c, x: ((c * w).tanh(), None), tensor(0.1), length=COUNT)[0].sum().backward()
         scan(lambda c, x: ((c * model.w).tanh(), None), tensor(0.1), length=COUNT)[0].sum().backward()
-        return weakref.ref(w), weakref.ref(model)
+        return [weakref.ref(each) for each in (w, model, module, cell, Cell)]
 
     for _ in range(3):
         references = run()
         gc.collect()
-        assert [reference() for reference in references] == [None, None]
+        assert [reference() for reference in references] == [None] * 5

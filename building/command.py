@@ -75,7 +75,7 @@ class Build(build_ext):
             source = Path(name)
             is_old = len(levels) > 1 and source.stem.endswith(levels[0]) and not source.stem.startswith("floats_reduction")
             is_rare, is_reduction = is_old or source.stem.startswith("rare"), "reduction" in source.stem and compiler.levelled
-            is_small = is_old and source.stem.startswith("others") and not is_reduction
+            is_small = is_old and source.stem.startswith(("others", "rare")) and not is_reduction
             optimization = SMALLEST if is_small else RARE if is_rare else REDUCTIONS if is_reduction else LOOPS
             flags = [*optimization, *(native.FLAGS if alone else [])]
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))

@@ -57,6 +57,7 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")     # of one in a generator that Python closes
 @pytest.mark.parametrize("is_before", [True, False])
 def test_an_interrupted_capture_leaves_no_mode(at_event, is_before):
     number, is_met = 0, True

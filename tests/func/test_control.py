@@ -210,6 +210,19 @@ def test_hooks_on_values_that_no_result_depends_on_are_not_called(count):
     assert leaves[0].grad is None and leaves[1].grad is not None and w.grad is not None
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_operands_with_a_history_that_no_result_depends_on(create_graph):
+    """A backward ends at them, and takes no step behind."""
+    loop = cg.compile(lambda a, b: scan(lambda c, x: ((c[0].sin(), c[1] * 0.99), None), (a, b), length=600)[0][1])
+    for _ in range(3):
+        x = cg.tensor(0.3, dtype=cg.float64, requires_grad=True)
+        a, b = x * 2, x.exp() * 3
+        result = loop(a, b)
+        gradients = cg.autograd.grad(result, (a, b), create_graph=create_graph, allow_unused=True)
+        assert gradients[0] is None
+        np.testing.assert_allclose(gradients[1].item(), 0.99 ** 600, rtol=1e-12)
+
+
 @pytest.mark.parametrize("count", [60, 64, 600])
 def test_steps_that_enable_gradients_are_recorded(count):
     def step(c, x):

@@ -361,7 +361,7 @@ cdef int pass_over(Run* run, Py_ssize_t index) except -1:
     cdef Node node = <Node>run.states[index].node, target
     cdef Py_ssize_t next
     cdef int k, output_nr
-    for k in range(node.edges):
+    for k in range(node.edges if run.states[index].needed else 0):
         target = edge(node, k, &output_nr)
         if target is None:
             continue

@@ -311,7 +311,9 @@ cdef class LoopNode(Node):
                 check_version(tensor, version, tensor.node, self)
         if whole:
             sums = [None] * len(edges) if rerun.forms else gradients_so_far(self, edges, inputs)
-            reached = rerun.reached(steps_of(loop, count_and_block), gradients) if None in gradients else None
+            reached = None
+            if any([each is None for each in gradients]):
+                reached = rerun.reached(steps_of(loop, count_and_block), gradients)
             computed = noted_call(loop.reverse_steps, (list(inputs), history, count_and_block, gradients, sums, reached), {}, True)
             if computed is not None:
                 sums = [total if computed[k] is not None else None for (k, _), total in zip(edges, sums)]

@@ -282,16 +282,40 @@ cdef bint leads_on(Run* run, Node node) except -1:
     return result
 
 
+cdef inline int hand_on(Run* run, Node node, PyObject** results) except -1:
+    """Hand the gradients of a node's inputs to the next nodes. `results` NULL: no gradient has reached the node, which has not run."""
+    cdef Node target
+    cdef Py_ssize_t next
+    cdef int k, output_nr
+    cdef PyObject* grad
+    cdef bint asked_for
+    for k in range(node.edges):
+        target = edge(node, k, &output_nr)
+        if target is None:
+            continue
+        next = find_state(run, <PyObject*>target)
+        asked_for = run.states[next].needed or run.states[next].captured
+        add_parts_of(run, next)
+        if results is not NULL and (results[k] is not NULL or not node.flags & NODE_STANDS_FOR_SEVERAL):
+            run.states[next].reached = True
+        if results is not NULL and results[k] is not NULL and asked_for:
+            grad = results[k]
+            results[k] = NULL
+            collect(&grads_of(&run.states[next])[output_nr], grad)
+        run.states[next].missing -= 1
+        if run.states[next].missing == 0 and asked_for:
+            push_ready(run, next)
+    return 0
+
+
 cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, list captured) except -1:
     """Run one node and hand its gradients to the next ones."""
-    cdef Node node = <Node>run.states[index].node, target
+    cdef Node node = <Node>run.states[index].node
     cdef PyObject** grads = grads_of(&run.states[index])
     cdef PyObject* few[4]
     cdef PyObject** results = few
-    cdef int k, output_nr, edges = node.edges
-    cdef Py_ssize_t next
-    cdef PyObject* grad
-    cdef bint asked_for, computes, needed = run.states[index].needed, is_captured = run.states[index].captured
+    cdef int k, edges = node.edges
+    cdef bint computes, needed = run.states[index].needed, is_captured = run.states[index].captured
     cdef tuple incoming = None
     cdef Hooks hooks = node.hooks
     if hooks is not None or isinstance(node, FunctionNode):
@@ -332,44 +356,12 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
             node.release()
         if anomaly_mode & ANOMALY_CHECKS_NAN:
             check_nan(node, results)
-        for k in range(edges):
-            target = edge(node, k, &output_nr)
-            if target is None:
-                continue
-            next = find_state(run, <PyObject*>target)
-            asked_for = run.states[next].needed or run.states[next].captured
-            add_parts_of(run, next)
-            if results[k] is not NULL or not node.flags & NODE_STANDS_FOR_SEVERAL:
-                run.states[next].reached = True
-            if results[k] is not NULL and asked_for:
-                grad = results[k]
-                results[k] = NULL
-                collect(&grads_of(&run.states[next])[output_nr], grad)
-            run.states[next].missing -= 1
-            if run.states[next].missing == 0 and asked_for:
-                push_ready(run, next)
+        hand_on(run, node, results)
     finally:
         for k in range(edges):
             Py_XDECREF(results[k])
         if results != few:
             free(results)
-    return 0
-
-
-cdef int pass_over(Run* run, Py_ssize_t index) except -1:
-    """Hand no gradients on from a node that none has reached: only nodes before it that stand for several have edges there."""
-    cdef Node node = <Node>run.states[index].node, target
-    cdef Py_ssize_t next
-    cdef int k, output_nr
-    for k in range(node.edges if run.states[index].needed else 0):
-        target = edge(node, k, &output_nr)
-        if target is None:
-            continue
-        next = find_state(run, <PyObject*>target)
-        add_parts_of(run, next)
-        run.states[next].missing -= 1
-        if run.states[next].missing == 0 and (run.states[next].needed or run.states[next].captured):
-            push_ready(run, next)
     return 0
 
 
@@ -499,8 +491,9 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
             set_thread_hooks(hooks)
             index = pop_ready(&run)
             run.evaluating = run.states[index].node
-            if not run.states[index].reached:
-                pass_over(&run, index)
+            if not run.states[index].reached:       # a node before it that stands for several has an edge there
+                if run.states[index].needed:
+                    hand_on(&run, <Node>run.evaluating, NULL)
                 continue
             if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer_accumulation(&run, index):
                 continue

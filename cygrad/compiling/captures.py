@@ -18,7 +18,7 @@ from cygrad._core.capture.kinds import Uncommon, shared_memory
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.signature import are_unseen_views, parts_of, signature_of, tensors_behind
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled, is_inference_mode_enabled
-from cygrad._core.graph.notes import Notes, end_notes, notes_of_thread, put_back, state_now
+from cygrad._core.graph.notes import Notes, current_notes, end_notes, put_back, state_now
 from cygrad._core.levels.level import active_levels, tangents_seen
 from cygrad._core.levels.overrides import _overrides_off, _set_overrides_off
 from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
@@ -411,7 +411,7 @@ class unharmed:
     """
 
     def __enter__(self) -> None:
-        self.hook, self.off, self.outer, self.is_recording = sys.getprofile(), _overrides_off(), notes_of_thread(), is_grad_enabled()
+        self.hook, self.off, self.outer, self.is_recording = sys.getprofile(), _overrides_off(), current_notes(), is_grad_enabled()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:

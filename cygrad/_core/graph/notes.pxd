@@ -111,7 +111,7 @@ cdef class Notes:
 
 # Return memory of the same items in which there is room for one more.
 cdef void* with_room(void* items, Py_ssize_t count, Py_ssize_t* room, size_t itemsize) except NULL
-cdef Notes current_notes()
+cpdef Notes current_notes()
 cpdef bint is_noting() noexcept
 cdef void note_launch(const Launch* launch, char** data, int kind, int outcome) noexcept
 cdef int note_constant(TensorImpl tensor, object frame) except -1

@@ -37,7 +37,7 @@ cdef enum:
     OWN_REFERENCES = 2      # to a tensor among the notes of gradients: the note, and the variable that reads it
 
 
-cdef Notes current_notes():
+cpdef Notes current_notes():
     """Return the notes that this thread takes, or None."""
     return <Notes>cg_notes_place()[0] if cg_notes_place()[0] is not NULL else None
 
@@ -45,11 +45,6 @@ cdef Notes current_notes():
 cdef dict part_copies_of_notes():
     """Return the copies of parts of the notes that this thread takes; None if these follow no places."""
     return None if current_notes() is None else current_notes().part_copies
-
-
-def notes_of_thread():
-    """Return the notes that this thread takes, or None."""
-    return current_notes()
 
 
 def end_notes(Notes outer):

@@ -8,6 +8,7 @@ cdef enum:
 cdef extern from "graph/modes.h" nogil:
     int cg_grad_mode
     int cg_inference_mode
+    int cg_enabled_in_inference
     int cg_overrides_off
     int cg_function_modes
 

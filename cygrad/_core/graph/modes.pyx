@@ -5,12 +5,10 @@ cdef extern from *:
     """
     __thread int cg_grad_mode = 1;
     __thread int cg_inference_mode = 0;
+    __thread int cg_enabled_in_inference = 0;
     __thread int cg_overrides_off = 0;
     __thread int cg_function_modes = 0;
-    static __thread int cg_enabled_in_inference;
-    static int *cg_enabled_in_inference_place(void) { return &cg_enabled_in_inference; }
     """
-    int* cg_enabled_in_inference_place() noexcept
 
 cdef enum:
     AS_IT_IS = -1
@@ -19,12 +17,13 @@ cdef enum:
 # ----- Recording -----
 def is_grad_enabled():
     """Return True if operations are recorded in this thread, or would be outside of inference mode."""
-    return bool(grad_mode()[0] or is_inference_mode() and cg_enabled_in_inference_place()[0])
+    return bool(grad_mode()[0] or is_inference_mode() and cg_enabled_in_inference)
 
 
 cpdef void _set_grad_enabled(bint mode) noexcept:
     """Set whether operations are recorded in this thread, but for inference mode; `set_grad_enabled` is the public form."""
-    cg_enabled_in_inference_place()[0] = mode
+    global cg_enabled_in_inference
+    cg_enabled_in_inference = mode
     grad_mode()[0] = mode and not is_inference_mode()
 
 
@@ -111,18 +110,19 @@ cdef class RecordingMode:
 
     def __enter__(self):
         # All that allocates comes before the first change.
-        self.outside = (grad_mode()[0], cg_enabled_in_inference_place()[0], exchange_inference_mode(AS_IT_IS), self.outside)
+        self.outside = (grad_mode()[0], cg_enabled_in_inference, exchange_inference_mode(AS_IT_IS), self.outside)
         exchange_inference_mode(self.inference)
         if self.grad != AS_IT_IS:
             _set_grad_enabled(self.grad)
 
     def __exit__(self, kind=None, error=None, traceback=None):
+        global cg_enabled_in_inference
         cdef int grad, enabled, inference
         if self.outside is None:
             raise RuntimeError(f"{type(self).__name__}: this mode is left, but it was not entered")
         grad, enabled, inference, self.outside = self.outside
         if self.grad != AS_IT_IS:
-            grad_mode()[0], cg_enabled_in_inference_place()[0] = grad, enabled
+            grad_mode()[0], cg_enabled_in_inference = grad, enabled
         if self.inference != AS_IT_IS:
             exchange_inference_mode(inference)
 

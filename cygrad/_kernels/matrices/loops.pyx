@@ -164,7 +164,7 @@ cdef bint find_in_scipy() except -1:
 cdef str found_in = None
 
 
-cdef int note_lapack(void* nothing) noexcept:
+cdef int note_lapack() except -1:
     note("LAPACK", lapack_report()["reason"])
     return 0
 

@@ -36,8 +36,17 @@ def log_pending() -> None:
             logger.debug("%s: %s", subject, text)
 
 
-cdef bint note_soon(int (*function)(void*) noexcept) noexcept nogil:
-    return Py_AddPendingCall(function, NULL) == 0
+cdef int leave_note(void* function) noexcept:
+    """Call a function that leaves a note. Errors of handlers of logs are written; an interrupt is raised in the program."""
+    try:
+        (<note_function>function)()
+    except KeyboardInterrupt as error:
+        raise_soon(error)
+    return 0
+
+
+cdef bint note_soon(note_function function) noexcept nogil:
+    return Py_AddPendingCall(leave_note, <void*>function) == 0
 
 
 cdef int raise_soon(object error) except -1:

@@ -262,16 +262,13 @@ cdef tuple explained(Reason reason, int threads):
     }[reason]
 
 
-cdef int note_choice(void* nothing) noexcept:
+cdef int note_choice() except -1:
     cdef Reason reason
     cdef int threads = decide(&reason)
-    try:
-        note("threads", f"{threads}, {explained(reason, threads)[1]}")
-        note("OpenMP", os.fsdecode(cg_openmp_path()) or "not in this build")
-        for variable, text in (launcher_report()["ignored"] | ({"OMP_NUM_THREADS": ignored_counts} if ignored_counts else {})).items():
-            note(variable, f"{text!r} is no count, and ignored")
-    except KeyboardInterrupt as error:
-        raise_soon(error)
+    note("threads", f"{threads}, {explained(reason, threads)[1]}")
+    note("OpenMP", os.fsdecode(cg_openmp_path()) or "not in this build")
+    for variable, text in (launcher_report()["ignored"] | ({"OMP_NUM_THREADS": ignored_counts} if ignored_counts else {})).items():
+        note(variable, f"{text!r} is no count, and ignored")
     return 0
 
 

@@ -8,10 +8,9 @@ import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from cygrad._core.capture.signature import COMPILED_STEP, attributes_of, is_local_function, is_plain_tuple, variables_of
-from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.capture.signature import COMPILED_STEP, attributes_of, is_local_function, is_variable, variables_of
 from cygrad.compiling.compiled import Compiled
-from cygrad.compiling.containers import PLAIN, items_of_function
+from cygrad.compiling.containers import items_of_function
 from cygrad.compiling.frames import instructions_of
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def _names_values(value: Any, depth: int = DEEPEST) -> bool:
     if is_local_function(value):
         return (depth > 0 and not (_assigns_outside(value.__code__) or attributes_of(value))
                 and all(each is value or _names_values(each, depth - 1) for each in variables_of(value)))
-    return (isinstance(value, (TensorImpl, *PLAIN)) or is_plain_tuple(value) or hasattr(type(value), "__of_tensors__")
-            or _is_in_module(value))
+    return is_variable(value) or _is_in_module(value)
 
 
 def _is_in_module(value: Any) -> bool:

@@ -208,7 +208,7 @@ cpdef bint is_plain_tuple(object value, int depth=DEEPEST) except -1:
     return type(value) is tuple and depth > 0 and all([is_variable(each, depth) for each in value])
 
 
-cdef bint is_variable(object value, int depth=DEEPEST + 1) except -1:
+cpdef bint is_variable(object value, int depth=DEEPEST + 1) except -1:
     """Return True for a value that a local function has by its kind: no other object."""
     return (isinstance(value, (TensorImpl, generic)) or is_plain_value(value) or is_plain_tuple(value, depth - 1)
             or hasattr(type(value), "__of_tensors__"))

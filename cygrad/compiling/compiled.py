@@ -14,7 +14,7 @@ from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.kinds import Uncommon, has_signature, shared_memory
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import signature_of
+from cygrad._core.capture.signature import argument_tensors, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays
@@ -194,8 +194,7 @@ class Compiled:
         if is_replay:
             self._latest = key, entries, False
             return result
-        is_full = max(sum(map(len, self._entries.values()), self._dropped), len(self._refused)) >= MOST_CAPTURES
-        if is_full:
+        if self._captures() >= MOST_CAPTURES or len(self._refused) >= MOST_CAPTURES:
             self._make_room()
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         follows_floats = self._follows_floats and not is_refused
@@ -208,7 +207,7 @@ class Compiled:
                 return result_of_floats
         if is_refused or is_observed() and not self._fullgraph or in_profile():
             return self._run(args, kwargs)
-        if sum(map(len, self._entries.values()), self._dropped) >= MOST_CAPTURES:
+        if self._captures() >= MOST_CAPTURES:
             changed = repr(result) if result else changed_argument(self._function, key, next(reversed(self._entries), key))
             self._give_up(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
                           + (f", the last one {changed}" if changed else "")
@@ -249,9 +248,8 @@ class Compiled:
         """
         broken = with_floats = None
         if has_inputs and any(entry.replay.recorded for entry in entries):      # a backward may call the function with these tensors
-            tensors = []
-            with_floats = arguments, keywords = floats_as_inputs((args, kwargs))
-            signature_of(arguments, keywords, tensors, [])
+            with_floats = floats_as_inputs((args, kwargs))
+            tensors = argument_tensors(*with_floats)
         for entry in entries:
             inputs = tensors.copy()
             broken = first_broken(entry.guards, inputs, ())
@@ -279,9 +277,8 @@ class Compiled:
                 floats_key, _ = self._with_floats(args, {}, len(tensors))
                 entries = self._entries.get(floats_key, ())
                 if entries:
-                    with_floats = arguments, keywords = floats_as_inputs((args, {}))
-                    tensors = []
-                    signature_of(arguments, keywords, tensors, [])
+                    with_floats = floats_as_inputs((args, {}))
+                    tensors = argument_tensors(*with_floats)
         except (Uncommon, TypeError):
             return None
         levels = active_levels()
@@ -295,6 +292,10 @@ class Compiled:
                     and not entry.replay.released):
                 return entry, inputs, Rerun(self, self._kept(args), {}, entry, {}, with_floats, levels)
         return None
+
+    def _captures(self) -> int:
+        """Return how many programs there are, or were before they were dropped."""
+        return sum(map(len, self._entries.values()), self._dropped)
 
     def _make_room(self) -> None:
         """Make room where there are as many programs as there may be: there is none, and further kinds of calls run the function itself."""

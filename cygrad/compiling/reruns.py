@@ -137,6 +137,7 @@ class Rerun:
         return chosen
 
     def _has_tensors(self, arguments: tuple[Any, Any], inputs: Sequence[Any]) -> bool:
+        """Return True if the tensors among some arguments are the inputs of the call."""
         tensors = argument_tensors(*arguments)
         return len(tensors) == self.entry.argument_count and all(a is b for a, b in zip(tensors, inputs, strict=False))
 

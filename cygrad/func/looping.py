@@ -252,14 +252,14 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
         if reverse is not None:
             step.reverse_by(reverse)
     operands, variables = [*carried, *leaves, *inputs[first_constant:]], inputs[first_constant:entry.argument_count]
-    named = [*variables, *(guard.value_now() for guard in guards)]
+    values = [guard.value_now() for guard in guards]
 
     def check_values() -> None:
         checks.check_values(inputs[:entry.argument_count])
-        if any(guard.value_now() is not tensor for guard, tensor in zip(guards, named[len(variables):], strict=True)):
+        if any(guard.value_now() is not tensor for guard, tensor in zip(guards, values, strict=True)):
             raise changed_error("a tensor that its code names", run)
 
-    return _Program(step, operands, named, y, bool(y_numbers), check_values, entry)
+    return _Program(step, operands, [*variables, *values], y, bool(y_numbers), check_values, entry)
 
 
 def _has_plain_gradients(function: Any, step: LoopedStep, forms: Sequence[Any]) -> bool:

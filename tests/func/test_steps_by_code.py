@@ -11,6 +11,7 @@ import cygrad as cg
 from cygrad import func
 from cygrad.compiling import captures
 from cygrad.func import fori_loop, scan, while_loop
+from test_loops import in_python
 
 pytestmark = pytest.mark.usefixtures("usual_sizes")
 COUNT = 80
@@ -18,14 +19,6 @@ COUNT = 80
 
 def tensor(*values, requires_grad=True):
     return cg.tensor(values, dtype=cg.float64, requires_grad=requires_grad)
-
-
-def in_python(step, carry, xs=None, length=None):
-    ys = []
-    for number in range(length if xs is None else len(xs)):
-        carry, y = step(carry, None if xs is None else xs[number])
-        ys.append(y)
-    return carry, None if ys[0] is None else cg.stack(ys)
 
 
 @pytest.fixture

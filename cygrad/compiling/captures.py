@@ -16,6 +16,7 @@ from cygrad._core.capture.compiled_node import changes_by_counter, changes_since
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.kinds import Uncommon, shared_memory
 from cygrad._core.capture.replay import Replay
+from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import are_unseen_views, parts_of, signature_of, tensors_behind
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled, is_inference_mode_enabled
 from cygrad._core.graph.notes import Notes, current_notes, end_notes, put_back, state_now
@@ -321,8 +322,7 @@ class Changes:
     def __init__(self, notes: Notes) -> None:
         self.memory, self.gradients, self.positions = notes.changes()       # before the call
 
-    @contextlib.contextmanager
-    def undone(self) -> Iterator[Callable[[], bool]]:
+    def undone(self) -> restoring[Callable[[], bool]]:
         """Undo the changes until the end of a `with` statement; give a test of whether another call has made them again."""
         memory, gradients = state_now(self.memory, self.gradients)
         positions = positions_of(self.positions)
@@ -332,13 +332,16 @@ class Changes:
             return ([values for _, _, values in other_memory] == [values for _, _, values in memory]
                     and all(are_same(a, b) for (_, a), (_, b) in zip(other_gradients, gradients, strict=True)))
 
-        put_back(self.memory, self.gradients)
-        try:
+        def undo() -> Callable[[], bool]:
+            put_back(self.memory, self.gradients)
             go_back(self.positions)
-            yield are_made_again
-        finally:
+            return are_made_again
+
+        def end(_: object) -> None:
             put_back(memory, gradients)
             go_back(positions)
+
+        return restoring(end, undo)
 
 
 def are_same(a: Any, b: Any) -> bool:
@@ -392,49 +395,52 @@ def zeros_in_layout_of(gradient: Any) -> Any:
     return zeros(last + 1 if gradient.numel() else 0, dtype=gradient.dtype).as_strided(gradient.shape, gradient.stride())
 
 
-@contextlib.contextmanager
-def unobserved() -> Iterator[None]:
+def unobserved() -> restoring[None]:
     """Run code that the capture of another function does not see."""
-    hook = sys.getprofile()
-    sys.setprofile(None)
-    try:
-        with Notes():
-            yield
-    finally:
+    hook, outer = sys.getprofile(), current_notes()
+
+    def begin() -> None:
+        sys.setprofile(None)
+        Notes().__enter__()
+
+    def end(_: object) -> None:
+        end_notes(outer)
         sys.setprofile(hook)
 
+    return restoring(end, begin)
 
-class unharmed:
+
+def unharmed() -> restoring[None]:
     """Restore the modes of this thread where the run of a function is interrupted.
 
     Signals arrive in the hook of the observation, too, which is code of Python: just before a `with` statement leaves a mode, for example.
     """
+    hook, off, outer, is_recording = sys.getprofile(), _overrides_off(), current_notes(), is_grad_enabled()
 
-    def __enter__(self) -> None:
-        self.hook, self.off, self.outer, self.is_recording = sys.getprofile(), _overrides_off(), current_notes(), is_grad_enabled()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def end(kind: type[BaseException] | None) -> None:
         if kind is None:
             return
-        sys.setprofile(self.hook)
-        end_notes(self.outer)
-        _set_overrides_off(self.off)
+        sys.setprofile(hook)
+        end_notes(outer)
+        _set_overrides_off(off)
         if not issubclass(kind, Exception):     # which a function may raise after it has set a mode
-            _set_grad_enabled(self.is_recording)
+            _set_grad_enabled(is_recording)
+
+    return restoring(end)
 
 
-@contextlib.contextmanager
-def undone(notes: Notes) -> Iterator[None]:
+def undone(notes: Notes) -> restoring[None]:
     """Undo the changes by steps besides the call of the user: of tensors and gradients, random numbers and settings."""
-    dtype = get_default_dtype()
-    notes.begin_repeated()
-    try:
-        with np.errstate():
-            yield
-    finally:
+    dtype, errors, error_call = get_default_dtype(), np.geterr(), np.geterrcall()
+
+    def end(_: object) -> None:
         notes.restore()
         go_back(notes.generators)
         set_default_dtype(dtype)
+        np.seterr(**errors)
+        np.seterrcall(error_call)
+
+    return restoring(end, notes.begin_repeated)
 
 
 def check_guards(observation: Observation, inputs: list[Any]) -> None:
@@ -477,17 +483,20 @@ def is_all_new(array: Any, is_new: Callable[[Any], bool]) -> bool:
     return False
 
 
-@contextlib.contextmanager
-def allocations_traced(is_needed: bool) -> Iterator[Callable[[Any], bool]]:
+def allocations_traced(is_needed: bool) -> restoring[Callable[[Any], bool]]:
     """Give a test of whether an object was made since. False where that is not needed, or Python traces already: old objects as well."""
     traces = is_needed and not tracemalloc.is_tracing()
-    if traces:
-        tracemalloc.start()
-    try:
-        yield lambda value: traces and tracemalloc.get_object_traceback(value) is not None
-    finally:
+
+    def begin() -> Callable[[Any], bool]:
+        if traces:
+            tracemalloc.start()
+        return lambda value: traces and tracemalloc.get_object_traceback(value) is not None
+
+    def end(_: object) -> None:
         if traces:
             tracemalloc.stop()
+
+    return restoring(end, begin)
 
 
 def check_looks(notes: Notes) -> None:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
+from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import argument_tensors, signature_of
+from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.saved import released_error_of
 from cygrad._core.levels.level import outside_of_levels
-from cygrad._core.levels.overrides import _set_overrides_off
+from cygrad._core.levels.overrides import _overrides_off, _set_overrides_off
 from cygrad._core.levels.sparse import sparse_part
 from cygrad.autograd.derivatives import gradients_between
-from cygrad.autograd.grad_mode import enable_grad
 from cygrad.compiling.array_inputs import as_arrays
 from cygrad.compiling.captures import Capture, Entry, plain_of, unobserved
 from cygrad.compiling.containers import take_apart
@@ -32,19 +33,19 @@ if TYPE_CHECKING:
 MOST_OTHERS = 8         # backward parts of a program besides its own, and attempts to make some
 
 
-class as_in_a_call:
-    """Record, and ask classes that override operators: a backward does neither.
+def as_in_a_call() -> restoring[None]:
+    """Record, and ask classes that override operators: a backward does neither."""
+    off, is_recording = _overrides_off(), is_grad_enabled()
 
-    Where it is interrupted, the backward restores its modes; a generator in its place would do so later, when it is freed.
-    """
+    def begin() -> None:
+        _set_overrides_off(0)
+        _set_grad_enabled(True)
 
-    def __enter__(self) -> None:
-        self.off, self.mode = _set_overrides_off(0), enable_grad()
-        self.mode.__enter__()
+    def end(_: object) -> None:
+        _set_grad_enabled(is_recording)
+        _set_overrides_off(off)
 
-    def __exit__(self, *error: object) -> None:
-        self.mode.__exit__()
-        _set_overrides_off(self.off)
+    return restoring(end, begin)
 
 
 def changed_error(name: str, owner: Compiled) -> Exception:
@@ -169,14 +170,12 @@ class Rerun:
         results: list[Any] = []
         now = positions_of(self.positions)
         with as_in_a_call():
-            try:
+            with restoring(lambda _: go_back(now)):
                 go_back(self.positions)
                 with outside_of_levels():     # as a replay: the same for all examples of gradients
                     take_apart(self.owner._function(*args, **kwargs), results)
                 for place in self.entry.number_places:
                     results.insert(place, None)
-            finally:
-                go_back(now)
             replay, differentiable = self.entry.replay, tuple(inputs[number] for number in self.entry.differentiable)
             roots = [*(results[number] for number in replay.recorded), *(inputs[number] for _, number in replay.read_often)]
             outputs, weights = zip(*((root, gradient) for root, gradient in zip(roots, gradients, strict=True) if gradient is not None),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
+from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import parts_of
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import Level, exit_level, resume_level, tangents_seen
@@ -151,16 +151,17 @@ class PlainStep:
         return self.carry if is_carried else cast("Tree", self.y)
 
 
-@contextlib.contextmanager
-def resumed(levels: Levels) -> Iterator[None]:
-    """Have levels that have ended go on in this thread, without tangents; in one thread at a time."""
-    with RESUMING:
-        ended = [level for level in levels if not level.is_active()]
-        try:
-            for level in ended:
-                resume_level(level)
-            yield
-        finally:
-            for level in reversed(ended):
-                if level.is_active():
-                    exit_level(level)
+def resumed(levels: Levels) -> restoring[None]:
+    """Have levels that have ended go on in this thread, without tangents; in one thread at a time, which has RESUMING."""
+    ended = [level for level in levels if not level.is_active()]
+
+    def begin() -> None:
+        for level in ended:
+            resume_level(level)
+
+    def end(_: object) -> None:
+        for level in reversed(ended):
+            if level.is_active():
+                exit_level(level)
+
+    return restoring(end, begin)

@@ -19,7 +19,7 @@ from cygrad.compiling.captures import Entry, unobserved
 from cygrad.compiling.compiled import Compiled
 from cygrad.compiling.loop_steps import StepByCode, with_own_variables
 from cygrad.compiling.reruns import as_in_a_call, changed_error
-from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, batches, resumed, together
+from cygrad.func.loop_levels import RESUMING, Levels, NotLooped, PlainStep, batches, resumed, together
 from cygrad.func.looped_backward import LoopedBackward, Operands, Scan, Step, reached_operands
 from cygrad.pytree import tree_flatten, tree_unflatten
 
@@ -104,7 +104,7 @@ class _Backward:
         with as_in_a_call():
             if all(level.is_active() for level in levels):
                 return self._computed(count, gradients, create_graph, sees_tangents)
-            with resumed(levels):
+            with RESUMING, resumed(levels):
                 self._set_tangents()
                 around, computed = active_levels(), self._computed(count, gradients, create_graph, sees_tangents)
                 pairs = [None if each is None else parts_of(each, around) for each in computed]
@@ -129,7 +129,7 @@ class _Backward:
     def _dependencies(self) -> dict[tuple[bool, int], frozenset[int]]:
         """Return the numbers of the differentiable operands that each recorded result of a step depends on, by a step besides the loop."""
         steps = self.steps
-        with unobserved(), as_in_a_call(), resumed(steps.levels):
+        with unobserved(), as_in_a_call(), RESUMING, resumed(steps.levels):
             self._set_tangents()
             return self._looped_backward(self.program.step.recorded_results, self.program.step.differentiable, False, ()).dependencies(
                 steps.rows[0] if steps.rows else 0)

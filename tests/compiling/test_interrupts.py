@@ -1,7 +1,6 @@
 """Captures that are interrupted, or within which a signal arrives: modes of the thread are as before, and nothing is lost."""
 
 import contextlib
-import gc
 import signal
 import sys
 import time
@@ -10,10 +9,11 @@ import pytest
 
 import cygrad as cg
 from capturing import captured
+from cygrad._core.capture.restoring import restoring
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.overrides import _overrides_off
+from cygrad.compiling import captures
 from cygrad.compiling.observing import Observation
-from cygrad.compiling.reruns import as_in_a_call
 
 
 def training_step(w, x):
@@ -57,7 +57,6 @@ def interrupt():
     raise KeyboardInterrupt
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")     # of one in a generator that Python closes
 @pytest.mark.parametrize("is_before", [True, False])
 def test_an_interrupted_capture_leaves_no_mode(at_event, is_before):
     number, is_met = 0, True
@@ -100,17 +99,55 @@ def test_handlers_of_signals_run_and_are_no_part_of_the_function():
         signal.signal(signal.SIGALRM, before)
 
 
-def test_an_interrupted_backward_leaves_no_mode_for_later(monkeypatch):
-    """Not when the traceback is freed, either."""
-    function = captured(lambda x: (x * 2).sin().sum())
-    leaves = [cg.ones(2, requires_grad=True) for _ in range(2)]
-    results = [function(leaf) for leaf in leaves]
-    monkeypatch.setattr(as_in_a_call, "__exit__", lambda *_: interrupt())
-    try:
-        cg.autograd.grad(results[1], leaves[1], create_graph=True)
-    except KeyboardInterrupt as error:
-        assert cg.is_grad_enabled() and error.__traceback__
-    else:
-        pytest.fail("the backward does not run the function again")
-    gc.collect()
-    assert cg.is_grad_enabled() and _overrides_off() == 0
+def once_interrupted(function, number=1):
+    """Return a function that is interrupted at a call, before its work, and the list of its calls."""
+    calls = []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == number:
+            interrupt()
+        return function(*arguments)
+
+    return interrupted, calls
+
+
+def test_the_end_of_a_block_is_not_lost_by_an_interrupt():
+    kinds = []
+    for begins in (None, list):
+        end, calls = once_interrupted(kinds.append)
+        with pytest.raises(KeyboardInterrupt), restoring(end, begins):
+            pass
+        assert calls == [(None,)] * 2 and kinds.pop() is None
+    begin, _ = once_interrupted(list)
+    with pytest.raises(KeyboardInterrupt), restoring(kinds.append, begin):
+        pytest.fail("it has not begun")
+    assert kinds == [KeyboardInterrupt]
+    with pytest.raises(ZeroDivisionError), restoring(lambda kind: 1 // 0):
+        pass
+    with restoring(kinds.append, lambda: "result") as result:
+        assert result == "result"
+    assert kinds == [KeyboardInterrupt, None]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("name", ["put_back", "go_back", "end_notes", "set_default_dtype"])
+def test_an_interrupted_run_besides_the_call_is_undone(monkeypatch, name, number):
+    """A second value of a float has the function run once more, from the state before the call."""
+    function, weight, noise = captured(descend), cg.ones(3), cg.Generator().manual_seed(1)
+    function(weight, 0.5, noise)
+    other, same_noise = weight.clone(), cg.Generator().manual_seed(1)
+    same_noise.set_state(noise.get_state())
+    descend(other, 0.25, same_noise)
+    interrupted, calls = once_interrupted(getattr(captures, name), number)
+    monkeypatch.setattr(captures, name, interrupted)
+    with contextlib.suppress(KeyboardInterrupt):
+        function(weight, 0.25, noise)
+    monkeypatch.undo()
+    assert calls and weight.equal(other) and noise.get_state().equal(same_noise.get_state())
+    assert (cg.is_grad_enabled(), sys.getprofile(), is_noting(), _overrides_off()) == (True, None, False, 0)
+
+
+def descend(weight, rate, noise):
+    weight.sub_(cg.randn(3, generator=noise).mul_(rate))
+    return weight.sum()

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, graph_between, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
-from cygrad._core.capture.kinds import Uncommon, shared_memory
+from cygrad._core.capture.kinds import Uncommon, has_hooks, shared_memory
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import are_unseen_views, parts_of, signature_of, tensors_behind
@@ -180,6 +180,8 @@ class Capture:
         if any(result.retains_grad for result in results):
             raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
         known = {id(tensor) for tensor in inputs}
+        if any(id(result) not in known and has_hooks(result) for result in results):
+            raise Uncapturable("it returns a tensor with a hook, which hooks on the result would run before: register it outside")
         of_leaves = leaf_gradients(notes, inputs, sources, results)
         split, path, ran_backward, reads_numbers = len(notes), notes.path(), notes.ran_backward, notes.reads_numbers()
         follows_places = notes.part_copies is not None

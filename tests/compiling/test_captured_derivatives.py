@@ -456,3 +456,47 @@ def test_jacobians_of_functions_that_differentiate():
     np.testing.assert_allclose(cg.func.jacrev(lambda c: compiled(compiled(c)))(x).numpy(), expected.numpy(), rtol=1e-12)
     inner = cg.func.jacrev(lambda c: cg.checkpoint.checkpoint(step, step(c), use_reentrant=False))(x)
     np.testing.assert_allclose(inner.numpy(), expected.numpy(), rtol=1e-12)
+
+
+VIEWS = {
+    "select": lambda a, b: b[0],
+    "transposed": lambda a, b: b.view(2, 1).T,
+    "beside a result": lambda a, b: (a * 2, b[1:]),
+    "detached": lambda a, b: (b.detach()[0], (a * b).sum()),
+    "of a view": lambda a, b: b.view(2, 1)[1:].flatten(),
+}
+PARTS = {
+    "rows": lambda w: (w[0], w[1]),
+    "swapped": lambda w: (w[1], w[0]),
+    "overlapping": lambda w: (w.view(-1)[:2], w.view(-1)[1:3]),
+    "with the whole": lambda w: (w, w[1]),
+    "first detached": lambda w: (w[0].detach(), w[1]),
+    "second detached": lambda w: (w[0], w[1].detach()),
+    "view of itself": lambda w: (w[1], w[1][:2]),
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_views_of_one_of_several_arguments_in_its_memory_have_its_history(view, parts):
+    compiled = captured(view)
+    for _ in range(3):
+        gradients = []
+        for function in (compiled, view):
+            w = cg.arange(6.).reshape(3, 2).requires_grad_()
+            values = function(*parts(w))
+            recorded = [value for value in (values if type(values) is tuple else [values]) if value.requires_grad]
+            gradients.append([value.tolist() for value in recorded] + (
+                [grad(recorded, w, [value.detach() + 1 for value in recorded])[0].tolist()] if recorded else []))
+        assert gradients[0] == gradients[1]
+
+
+def test_results_with_hooks_are_not_captured():
+    """Hooks that the caller adds, and `retain_grad`, come after them, but before the backward of a program."""
+    def clipped(x, of_view):
+        y = x[:] if of_view else x.sin()
+        y.register_hook(lambda gradient: gradient.clamp(-0.1, 0.1))
+        return y
+
+    for of_view in (False, True):
+        assert "returns a tensor with a hook" in refusal(clipped, X.clone().requires_grad_(), of_view)

@@ -9,6 +9,8 @@ from cygrad._core.capture.grouping cimport StepGroup, group_steps, put_off_numbe
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
 from cygrad._core.capture.liveness cimport Touches
 from cygrad._core.capture.shortening cimport shorten
+from cygrad._core.graph.history cimport edge, gradient_edge
+from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
@@ -59,6 +61,17 @@ cdef int share_arguments(Note* note, dict known) except -1:
         free(note.arguments)
         note.arguments, note.borrowed = <void*>place, True
     return 0
+
+
+cdef bint has_history_of(TensorImpl view, TensorImpl base) except -1:
+    """Return True if the gradient of a view goes on to a tensor, by nodes of one input."""
+    cdef int number, base_number
+    cdef Node node = gradient_edge(view, &number), end = gradient_edge(base, &base_number)
+    while node is not None and not (node is end and number == base_number):
+        if node.edges != 1:
+            return False
+        node = edge(node, 0, &number)
+    return node is not None
 
 
 cdef bint is_constant(Layout layout) noexcept:
@@ -275,16 +288,21 @@ cdef class Captured:
         cdef Slot* slot
         cdef int number, k
         cdef TensorImpl other
+        cdef bint is_view = False
         for k in range(len(inputs)):
             if inputs[k] is tensor:
                 return layout_at(tensor, SAME, k, 0)
         for k in range(len(inputs)):
             other = inputs[k]
             if owner_of(other.storage) is storage:
-                if other.dtype_nr != tensor.dtype_nr or other.storage is not tensor.storage:
-                    raise Uncapturable("a result is a view of an argument as another dtype, or by .data: return a copy, by .clone()")
-                return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT, self.input_bases[k],
-                                 byte_offset(tensor) - byte_offset(other))
+                is_view = True
+                if other.dtype_nr == tensor.dtype_nr and other.storage is tensor.storage and (
+                        not needs_grad(tensor) or has_history_of(tensor, other)):
+                    return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT,
+                                     self.input_bases[k], byte_offset(tensor) - byte_offset(other))
+        if is_view:
+            raise Uncapturable("a result is a view of an argument as another dtype, by .data, or with another history: return a copy, "
+                               "by .clone()")
         number = self.notes.number_of(storage)
         if tensor.count == 0:
             return layout_at(tensor, MADE, CONSTANTS, 0)

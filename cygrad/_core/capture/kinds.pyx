@@ -35,7 +35,8 @@ class Uncommon(Exception):
     """Arguments that no program is captured for."""
 
 
-cdef bint has_hooks(TensorImpl tensor):
+cpdef bint has_hooks(TensorImpl tensor) except -1:
+    """Return True for a tensor whose gradient is kept, or goes to hooks of the tensor."""
     cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
     return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
 

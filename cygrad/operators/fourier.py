@@ -52,13 +52,14 @@ def set_fft_library(name: str, *, workers: int = 1) -> None:
     >>> cygrad.config.set_fft_library("numpy")
     """
     if name == "numpy":
-        set_planner(_by_loops if all(_loop(each, odd) is not None for each in FORMS for odd in (0, 1)) else by_functions(np.fft))
+        set_planner(_by_loops if all(_loop(each, odd) is not None for each in FORMS for odd in (0, 1)) else by_functions(np.fft), 0)
     elif name == "scipy":
         try:
             import scipy.fft
         except ImportError as error:
             raise ImportError('set_fft_library("scipy") needs SciPy: pip install "cygrad[special]"') from error
-        set_planner(by_functions(scipy.fft, workers=index_argument(workers, "workers")))
+        workers = index_argument(workers, "workers")
+        set_planner(by_functions(scipy.fft, workers=workers), workers)
     else:
         raise ValueError(f'set_fft_library() takes "numpy" or "scipy", not {name!r}')
 

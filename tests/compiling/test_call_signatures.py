@@ -1,6 +1,7 @@
 """Signatures of calls: two of them are equal where one program holds for both, and a call is compared with one without making its own."""
 
 import collections
+import importlib.util
 import itertools
 
 import numpy as np
@@ -29,6 +30,7 @@ CALLS = {
     "a dict": (({"x": X, "y": [LEAF, 0.5]},), {}), "another key": (({"x": X, "z": [LEAF, 0.5]},), {}),
     "another float": (({"x": X, "y": [LEAF, 1.5]},), {}), "an integer key": (({1: X},), {}), "a float key": (({1.0: X},), {}),
     "named": ((POINT(X, 1),), {}), "a size": ((X.shape,), {}), "its numbers": (((3,),), {}), "an array": ((np.ones(3),), {}),
+    "a number as a tensor": ((X, cg.tensor(0.5, dtype=cg.float64)), {}),
     "hooks": ((HOOKED,), {}), "itself": ((ITSELF,), {}), "a slice": ((X, slice(1)), {}),
 }
 SELDOM = {"an integer key", "a float key", "named", "a size", "a slice", "with np.float64(0.5)"}     # which are looked up each time
@@ -47,6 +49,12 @@ def test_calls_differ():
     signatures = [signature(name, False)[0] for name in CALLS]
     alike = {(a, b) for (a, x), (b, y) in itertools.combinations(zip(CALLS, signatures, strict=True), 2) if x is not None and x == y}
     assert alike == {("a tensor", "a like tensor")}
+
+
+def test_a_float_that_is_an_input_is_no_tensor():
+    inputs = signature("with 0.5", True)[0]
+    assert inputs == signature("with 1.0", True)[0] != signature("with np.float64(0.5)", True)[0]
+    assert inputs not in [signature("a number as a tensor", has_inputs)[0] for has_inputs in (False, True)]
 
 
 @pytest.mark.parametrize("has_inputs", [False, True])
@@ -87,6 +95,37 @@ def test_modes_belong_to_a_signature():
         assert not has_signature((X,), {}, other, [])
     finally:
         cg.set_default_dtype(cg.float32)
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_sums_of_products_have_eagers_bits_with_and_without_contractions(is_recorded):
+    """The first call, which captures, sums elements."""
+    def function(x, y):
+        return (x[:, None] * y).sum(-1)
+
+    compiled, generator = cg.compile(function), cg.Generator().manual_seed(0)
+    before = cg.config.set_contraction(True)
+    try:
+        for contracts in (False, True, False, True):
+            cg.config.set_contraction(contracts)
+            for number in range(3):
+                x, y = (cg.randn(64, 64, dtype=cg.float64, generator=generator).requires_grad_(is_recorded) for _ in range(2))
+                ours, theirs = compiled(x, y), function(x, y)
+                assert not number or cg.equal(ours, theirs)
+    finally:
+        cg.config.set_contraction(before)
+    assert compiled.cache_info().misses == 2
+
+
+@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="SciPy is not installed")
+def test_the_library_of_fourier_transforms_belongs_to_a_signature():
+    known = signature_of((X,), {}, [], [])
+    cg.config.set_fft_library("scipy")
+    try:
+        assert not has_signature((X,), {}, known, []) and signature_of((X,), {}, [], []) != known
+    finally:
+        cg.config.set_fft_library("numpy")
+    assert has_signature((X,), {}, known, [])
 
 
 def test_a_replay_after_one_of_another_kind():

@@ -374,3 +374,17 @@ def test_a_cache_may_be_cleared_while_a_float_becomes_an_input(monkeypatch):
     monkeypatch.setattr(captures.Capture, "run_again", cleared)
     for rate in (0.5, 1.5, 2.5, 3.5):
         assert function(cg.ones(1), rate).tolist() == [rate]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, s: x + s if isinstance(s, cg.Tensor) else x * s,
+    lambda x, s: cg.tensor([1, 2]) * s,
+    lambda x, s: (x, s + 0.5),
+    lambda x, s: (s.__imul__(2) if isinstance(s, cg.Tensor) else s, x * s)[1],
+], ids=["a question", "of integers", "returned", "in place"])
+@pytest.mark.parametrize("is_tensor", [(True, False, False, True), (False, False, False, True, True, False)])
+def test_a_float_and_a_tensor_have_programs_of_their_own(function, is_tensor):
+    compiled = captured(function)
+    for number, each in enumerate(is_tensor):
+        ours, theirs = (cg.tensor(0.5 + number, dtype=cg.float64) if each else 0.5 + number for _ in range(2))
+        assert equal(outcome(compiled, X, ours), outcome(function, X, theirs)) and repr(ours) == repr(theirs)

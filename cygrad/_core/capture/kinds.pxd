@@ -15,6 +15,8 @@ cdef bint has_pattern(TensorImpl tensor) noexcept
 cdef tuple pattern_kind(TensorImpl tensor)
 cdef object plain_kind(object value)
 cdef bint is_plain_value(object value)
+# The settings that bits and dtypes of results depend on, as a number.
+cdef int result_settings() noexcept
 # The 0-d tensor that a float is as an input.
 cdef TensorImpl tensor_of_float(object value)
 # Two owners of memory are one, or both have memory of NumPy or another library that overlaps.

@@ -1,6 +1,8 @@
 """Kinds of tensors and of plain values (see kinds.pxd for the contract)."""
 from libc.stdint cimport intptr_t
 
+from cygrad._core.compute.contraction cimport contracts
+from cygrad._core.compute.matrices cimport planner_number
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
 from cygrad._core.graph.tensor cimport (INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, needs_grad, new_address, tensor_type)
@@ -27,6 +29,10 @@ cdef enum:
 cdef DType FLOAT64 = dtype_by_name["float64"]
 
 
+cdef int result_settings() noexcept:
+    return default_dtype() | contracts << 8 | planner_number << 9
+
+
 cdef TensorImpl tensor_of_float(object value):
     return scalar_tensor(value, FLOAT64)
 
@@ -36,9 +42,12 @@ class Uncommon(Exception):
 
 
 cpdef bint has_hooks(TensorImpl tensor) except -1:
-    """Return True for a tensor whose gradient is kept, or goes to hooks of the tensor."""
+    """Return True for a tensor whose gradient is kept, or goes to hooks of the tensor or to hooks before its node."""
     cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
-    return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)) or tensor.flags & RETAINS_GRAD
+    if tensor.flags & RETAINS_GRAD:
+        return True
+    return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)
+                                      or hooks.pre and not tensor.is_leaf)
 
 
 cpdef bint has_leaf_hooks(TensorImpl tensor) except -1:
@@ -160,10 +169,12 @@ cpdef object shared_memory(list tensors):
 cdef bint is_value_of(object value, tuple kind, list tensors, bint has_inputs) except -1:
     """Return True if a value has a kind, which must be of a tensor, a plain value, or such values in tuples, lists and dicts."""
     cdef object form = type(value)
-    if form is tensor_type or has_inputs and form is float:
-        return is_of_kind(value if form is tensor_type else tensor_of_float(value), kind, tensors, False)
+    if form is tensor_type:
+        return is_of_kind(value, kind, tensors, False)
     if form is not kind[0]:
         return False
+    if has_inputs and form is float and type(kind[1]) is tuple:
+        return is_of_kind(tensor_of_float(value), kind[1], tensors, False)
     if is_plain_value(value):
         return value is kind[1] or plain_kind(value) == kind
     if not (form is tuple or form is list or form is dict) or len(value) != len(kind) - 1:
@@ -196,8 +207,8 @@ def has_signature(tuple args not None, dict kwargs not None, tuple signature not
 
     `tensors` gets the tensors. has_inputs: with a new 0-d tensor in place of each float.
     """
-    kinds, memory, mode, is_inference, dtype = signature
-    if <int>mode != grad_mode()[0] or <bint>is_inference != is_inference_mode() or <int>dtype != default_dtype():
+    kinds, memory, mode, is_inference, settings = signature
+    if <int>mode != grad_mode()[0] or <bint>is_inference != is_inference_mode() or <int>settings != result_settings():
         return False
     try:
         if not is_value_of(args, kinds[0], tensors, has_inputs) or not is_value_of(kwargs, kinds[1], tensors, has_inputs):

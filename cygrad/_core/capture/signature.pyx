@@ -1,6 +1,6 @@
 """The kind of the arguments of a call, and the plain tensors behind them (see signature.pxd for the contract)."""
-from cygrad._core.capture.kinds cimport (has_pattern, is_plain_value, kind_of, owners_overlap, pattern_kind, plain_kind, shared_memory,
-                                         tensor_of_float)
+from cygrad._core.capture.kinds cimport (has_pattern, is_plain_value, kind_of, owners_overlap, pattern_kind, plain_kind, result_settings,
+                                         shared_memory, tensor_of_float)
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.rule_nodes cimport needs_node, record
 from cygrad._core.graph.rules cimport rule_op
@@ -10,7 +10,7 @@ from cygrad._core.levels.fronts cimport innermost
 from cygrad._core.levels.level cimport Level, active_levels
 from cygrad._core.levels.sparse cimport Sparse
 from cygrad._core.levels.tangents cimport Dual, arranged_tangent, tangent_at, visible_dual, whole_tangent
-from cygrad._core.memory.storage cimport Storage, default_dtype, is_foreign, owner_of
+from cygrad._core.memory.storage cimport Storage, is_foreign, owner_of
 from cygrad._kernels.system.recursion cimport enter_container, leave_container
 
 from collections import OrderedDict, defaultdict
@@ -132,8 +132,7 @@ cdef object kind_of_value(object value, list tensors, list others, tuple levels,
     if isinstance(value, TensorImpl):
         return kind_of_parts(value, tensors, levels)
     if has_inputs and (type(value) is float or type(value) is float64):
-        kind = kind_of_parts(tensor_of_float(value), tensors, levels)
-        return kind if type(value) is float else (float64, kind)
+        return type(value), kind_of_parts(tensor_of_float(value), tensors, levels)
     if is_plain_value(value):
         return plain_kind(value)
     enter_container(" while arguments of a compiled function are read")
@@ -160,8 +159,7 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
     if kind is slice:
         return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.start, value.stop, value.step)]
     if hasattr(kind, "__of_tensors__"):         # an object in place of a number
-        form = kind_of_parts(value._tensor, tensors, levels)
-        return form if value.kind is float else (value.kind, form)
+        return value.kind, kind_of_parts(value._tensor, tensors, levels)
     if kind is range or isinstance(value, generic) and not isinstance(value, void):
         return (kind, value.start, value.stop, value.step) if kind is range else (kind, value.dtype, value.tobytes())
     if kind is MethodType:
@@ -278,4 +276,4 @@ def signature_of(tuple args not None, dict kwargs not None, list tensors not Non
         raise Uncommon("a container that is nested too deep, or contains itself") from None
     if levels:
         kinds = *kinds, *[(level.size, level.randomness, level.recorded) for level in levels]
-    return kinds, shared_memory(tensors), grad_mode()[0], is_inference_mode(), default_dtype()
+    return kinds, shared_memory(tensors), grad_mode()[0], is_inference_mode(), result_settings()

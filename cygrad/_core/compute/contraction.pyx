@@ -12,7 +12,7 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, Operand, cg_itemsize
 cdef enum:
     LEAST = 4           # rows, columns and summands from which a product of matrices is quicker than a pass
 
-cdef bint contracts = True
+contracts = True
 
 
 def set_contraction(bint enabled):

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
-from cygrad._core.compute.mapping cimport is_simple, map_kernel, map_simple
+from cygrad._core.compute.mapping cimport AT_ONCE, WAITS, is_simple, map_kernel, map_simple
 from cygrad._core.compute.recording cimport any_needs_grad, elementwise_node
 from cygrad._core.compute.rows cimport NO_PARTIAL, OPERANDS, Row, pack_params, read_param, reads_operand
 from cygrad._core.graph.constants cimport tensor_of_number
@@ -173,7 +173,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
         loop_params = converted_params
     if target is None:
         result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None, False,
-                            recorded)
+                            WAITS if recorded else AT_ONCE)
         if recorded:
             attach(result, elementwise_node(op, dtype, values, result, converted_params if op.params else NULL, False), 0)
         return result

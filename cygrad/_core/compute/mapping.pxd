@@ -52,5 +52,10 @@ cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dt
     kernel.loops[dtype](pointers, strides, result.count, params)
     return result
 
+cdef enum:
+    AT_ONCE             # the result is computed,
+    WAITS               # or may be pending, and its sum over dims be a product of matrices (see contraction.pxd),
+    WAITS_UNCONTRACTED  # or may be pending alone
+
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
-                           const void* params, int cost, TensorImpl target, bint private=*, bint waits=*)
+                           const void* params, int cost, TensorImpl target, bint private=*, int waits=*)

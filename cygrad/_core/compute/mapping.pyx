@@ -24,7 +24,7 @@ cdef enum:
 cdef struct Map:
     const cg_kernel* kernel
     int dtype, count, ndim, cost        # operands, the result among them
-    int common_dtype, out_dtype, masks  # as of `map_kernel`
+    int common_dtype, out_dtype, masks, waits   # as of `map_kernel`
     bint fresh, has_params
     bint is_number[MAX_OPERANDS]        # else the next tensor of the launch
     intptr_t shape[MAX_DIMS]
@@ -148,7 +148,7 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
         tensors.append(tensor)
         values[k].tensor = <PyObject*>tensor
     tensor = map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,
-                        map.params if map.has_params else NULL, map.cost, None, False, True)
+                        map.params if map.has_params else NULL, map.cost, None, False, WAITS if map.waits == WAITS else WAITS_UNCONTRACTED)
     if not tensor.flags & CONTIGUOUS:       # it lies as operands that are repeated do
         result = empty(map.out_dtype, map.ndim, map.shape)
         fill_from(result, tensor)
@@ -172,7 +172,7 @@ cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Valu
 
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
-                           const void* params, int cost, TensorImpl target, bint private=False, bint waits=False):
+                           const void* params, int cost, TensorImpl target, bint private=False, int waits=AT_ONCE):
     """Run a kernel over operands that broadcast; scalars are in the dtype that is computed in. `masks` are read as bool (bits); those
     from bit PARTS on are real beside complex numbers.
 
@@ -197,7 +197,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     if (waits and may_wait or target is None and pending and (may_wait or not ndim)) and not profiling_threads:
         deferred.kernel, deferred.params, deferred.cost, deferred.masks = kernel, params, cost, masks
         deferred.dtype, deferred.number_dtype, deferred.out_dtype = loop_dtype, cg_loops_of[dtype], out_dtype
-        deferred.loop_out_dtype = loop_out_dtype
+        deferred.loop_out_dtype, deferred.contracts = loop_out_dtype, waits == WAITS
         result = defer_number(&deferred, count, values) if pending and not ndim else None
         if result is None and may_wait:
             result = defer_map(&deferred, count, values, ndim, map.shape)
@@ -214,7 +214,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         target = empty_for(out_dtype, ndim, map.shape, count, values)
     begin_launch(&launch, kernel.name, run_map, &map, sizeof(map))
     launch.traits = &OF_MAPS
-    map.common_dtype, map.out_dtype, map.masks = dtype, out_dtype, masks
+    map.common_dtype, map.out_dtype, map.masks, map.waits = dtype, out_dtype, masks, waits
     if noted and target.flags & CONTIGUOUS and (map.fresh or waits and is_whole(target)) and target.count >= settings.large:
         launch.traits = &OF_LARGE_MAPS
     for k in range(count):

@@ -22,6 +22,8 @@ cdef struct Call:
     intptr_t shape[MAX_DIMS]                        # of the batch; a launch without one has nothing from here on
     intptr_t steps[MAX_ARGUMENTS][MAX_DIMS]         # strides of each argument in the batch; all in bytes
 
+cdef int planner_number     # of the library that computes Fourier transforms
+
 # Begin the launch of a loop; its tensors follow.
 cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept
 cdef int check_memory() except -1

@@ -402,12 +402,13 @@ cdef class MatrixLoop:
 # ----- Fourier transforms, by NumPy's loops over vectors -----
 # NumPy's functions take longer to read their arguments than a small transform takes. Transforms are planned once for a shape.
 cdef object planned = None      # the transforms of an operator, or a function that computes all of them
+planner_number = 0
 
 
-def set_planner(function):
-    """Set the function that plans: (name, shape, dims, norm, dtype, size of the result along the last dim or None)."""
-    global planned
-    planned = function
+def set_planner(function, int number):
+    """Set the function that plans: (name, shape, dims, norm, dtype, size of the result along the last dim or None), and its number."""
+    global planned, planner_number
+    planned, planner_number = function, number
 
 
 @cython.final

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy
 
-from cygrad._core.compute.mapping cimport PARTS, map_kernel
+from cygrad._core.compute.mapping cimport PARTS, WAITS, map_kernel
 from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, OF_COMPLEX, OF_REAL, Row
 from cygrad._core.graph.constants cimport tensor_of_number, zero
 from cygrad._core.graph.history cimport connect, with_own_history
@@ -134,7 +134,7 @@ cdef class ElementwiseNode(Node):
                 masks |= (op.masks >> j & 1) << count | (real_result and j == RESULT) << (count + PARTS)
                 count += 1
         return map_kernel(op.partial_kernel[k], self.dtype, self.dtype, masks, count, values, self.constants if op.params else NULL,
-                          op.cost, target, True, True)
+                          op.cost, target, True, WAITS)
 
     cdef TensorImpl differentiable(self, Row op, int k, TensorImpl g, list unpacked):
         """Return g * partial for operand k as operations on tensors, which are recorded."""

@@ -18,6 +18,7 @@ cdef struct DeferredMap:
     int loop_out_dtype, out_dtype       # of the loop's result, and of the tensor's
     int masks                   # inputs that are read as bool (bits), and from bit PARTS on as real numbers
     int cost
+    bint contracts              # its sum may be a product of matrices (see contraction.pxd)
 
 cdef inline bint any_pending(int count, const Value* values) noexcept:
     """Return True if an operand is a pending result."""

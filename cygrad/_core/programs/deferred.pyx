@@ -89,6 +89,7 @@ cdef void add_step(Pending pending, const DeferredMap* map, int count, const int
         pending.owners[block] = NULL
     pending.program.slots[slot].reduced = single
     pending.program.cost = max(pending.program.cost, 0 if single else map.cost)
+    pending.contracts[slot] = map.contracts
     pending.add_result(result, slot)
 
 
@@ -157,7 +158,7 @@ cdef TensorImpl defer_copy(TensorImpl x, int dtype):
     if x.count * max(cg_itemsize[x.dtype_nr], cg_itemsize[dtype]) < settings.large:
         return None
     value.tensor = <PyObject*>x
-    copy.kernel, copy.params, copy.cost, copy.masks = NULL, NULL, 0, 0
+    copy.kernel, copy.params, copy.cost, copy.masks, copy.contracts = NULL, NULL, 0, 0, False
     copy.dtype = copy.number_dtype = x.dtype_nr
     copy.loop_out_dtype = copy.out_dtype = dtype
     return defer_map(&copy, 1, &value, x.ndim, x.sizes)

@@ -32,6 +32,7 @@ cdef class Pending:
     cdef int reduced_slot               # the slot of a result that was reduced, and will be computed if it is needed again; NONE
     cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array: a reference, but borrowed from a pending result
     cdef bint is_pending[MAX_SLOTS]     # the slot is the memory of a pending result
+    cdef bint contracts[MAX_SLOTS]      # its sum may be a product of matrices
     cdef cg_number constants[MAX_REPEATED + MAX_OPERANDS]
     cdef int constant_count
     cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is

@@ -35,7 +35,7 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     if storage.program is NULL or not cg_is_floating_point[x.dtype_nr] or cg_loops_of[x.dtype_nr] != x.dtype_nr:
         return False
     pending = <Pending>storage.program
-    if is_needed_besides(x, storage) or pending.running or not pending.is_whole(x):
+    if is_needed_besides(x, storage) or pending.running or not pending.is_whole(x) or not pending.contracts[pending.slot_of(x)]:
         return False
     program = &pending.program
     writer = last_writer(program, pending.slot_of(x), 0, program.step_count)

@@ -26,6 +26,7 @@ from cygrad._core.memory.looks import look
 from cygrad._core.memory.storage import dtype_by_name, get_default_dtype
 from cygrad._core.operands.arrays import to_array
 from cygrad.compiling.containers import items_of_function, mapped
+from cygrad.data.limits import iinfo
 from cygrad.pytree import tree_flatten
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ NUMBER_DTYPES = {dtype_by_name[name]: dtype_by_name[number] for name, number in
                  (("float32", "float32"), ("float64", "float64"), ("complex64", "float32"), ("complex128", "float64"))}
 INDEXING = {"__getitem__", "__setitem__"}
 FLOATS = (float, np.float64)
-FLOAT64 = dtype_by_name["float64"]
+FLOAT64, INT64 = dtype_by_name["float64"], dtype_by_name["int64"]
 EXACT = 1 << 53     # integers up to here are floats
 
 
@@ -179,7 +180,19 @@ class IntInput(FloatInput):
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         if func.__name__ in INDEXING:
             return func(*replaced(args, cls, cls.__place__), **(kwargs or {}))
+        others = [value for value in args if isinstance(value, TensorImpl)]
+        if not all(value.fits(other.dtype) for value in args if type(value) is cls for other in others):
+            return called_again(func, args, kwargs or {})
         return super().__torch_function__(func, types, args, kwargs)
+
+    def fits(self, dtype: Any) -> bool:
+        """Return True if tensors of a dtype take the number for all values that it may have."""
+        return dtype.kind in "bfc" or dtype.kind == "i" and self.bound <= iinfo(dtype).max
+
+    def beside(self, other: Any) -> Any:
+        """Return the tensor as an operand, of integers beside integers."""
+        kind = other.dtype.kind
+        return super().beside(other) if kind in "fc" else self.__place__().to(INT64 if kind == "b" else other.dtype)
 
     def __index__(self) -> int:
         return operator.index(self.__place__())         # a decision

@@ -360,14 +360,15 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
     first = carry
 
     def steps(carry: Any, most: float = math.inf) -> tuple[Any, bool]:
-        """Return the carry after `most` steps, or as many as there are, and whether these are all."""
+        """Return the carry after `most` steps, or as many as there are, and whether it is known that these are all."""
         count = 0
-        while _holds_for_any(predicate := _predicate("while_loop", cond(carry))):
-            if count == most:
-                return carry, False
+        while count < most:
+            predicate = _predicate("while_loop", cond(carry))
+            if not _holds_for_any(predicate):
+                return carry, True
             carry = _changed_where(predicate, _same_structure("while_loop", first, body(carry)), carry)
             count += 1
-        return carry, True
+        return carry, False
 
     carry, ended = steps(carry, _first_steps() if is_noting() else CAPTURED_FROM)
     if ended or not sees_results_alone():

@@ -287,3 +287,57 @@ def test_loops_are_captured():
     for scale in (1, 2, 3):
         equal(compiled(C * scale, X), scan(step, C * scale, X))
     assert compiled.cache_info().hits == 2
+
+
+COUNTED = {"sum": lambda t, i: t + i, "difference": lambda t, i: i - t, "product": lambda t, i: t * i * 3,
+           "quotient": lambda t, i: t / (i + 1), "comparison": lambda t, i: t == i, "in place": lambda t, i: t.clone().add_(i),
+           "filled": lambda t, i: t.masked_fill(t == 2, i), "negative": lambda t, i: t - 2 * i}
+INTEGERS = [cg.tensor([1, 2, 3]), cg.tensor(5), cg.tensor([2 ** 24 + 1, 2 ** 40 + 1]), cg.tensor([True, False]),
+            *(cg.tensor([1, 3], dtype=dtype) for dtype in (cg.int8, cg.int32, cg.uint8))]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("values", INTEGERS, ids=repr)
+def test_the_number_of_a_step_beside_integers(values, name):
+    """They stay integers."""
+    compute = COUNTED[name]
+
+    def body(i, carry):
+        result = compute(values, i)
+        names.add(result.dtype)
+        return carry * 0.5 + result.double().sum()
+
+    results = []
+    for loop in (fori_loop, lambda lower, upper, body, carry: [carry := body(i, carry) for i in range(lower, upper)][-1]):
+        names = set()
+        try:
+            results.append((loop(0, 100, body, cg.tensor(0.0, dtype=cg.float64)).item(), names))
+        except RuntimeError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("count", [63, 64, 65, 66, 200])
+def test_a_predicate_is_computed_once_for_each_step(count):
+    calls = []
+
+    def predicate(c):
+        calls.append(1)
+        return c < count
+
+    assert while_loop(predicate, lambda c: c + 1, cg.tensor(0)).item() == count and len(calls) <= count + 1
+
+
+def test_a_predicate_by_random_numbers():
+    generator, outcomes = cg.Generator(), []
+    for loop in (while_loop, while_in_python):
+        generator.manual_seed(1)
+        steps = loop(lambda c: cg.rand((), generator=generator) > 0.005, lambda c: c + 1, cg.tensor(0))
+        outcomes.append((steps.item(), cg.rand((), generator=generator).item()))
+    assert outcomes[0] == outcomes[1] and outcomes[0][0] > 64
+
+
+def while_in_python(predicate, body, carry):
+    while predicate(carry):
+        carry = body(carry)
+    return carry

@@ -352,6 +352,17 @@ def _mode_applies() -> bool:
     return bool(_modes.entered) and _overrides_off() < 2
 
 
+def _entered_modes() -> list[TorchFunctionMode]:
+    """Return the modes that this thread asks."""
+    return _modes.entered
+
+
+def _ask_modes(modes: list[TorchFunctionMode]) -> None:
+    """Have this thread ask other modes."""
+    before, _modes.entered = _modes.entered, modes
+    _count_function_modes(len(modes) - len(before))
+
+
 @contextmanager
 def _below_innermost() -> Iterator[TorchFunctionMode]:
     """Leave the innermost mode for a while: it computes with those around it."""

@@ -37,6 +37,7 @@ from cygrad.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from cygrad._core.memory.storage import DType
     from cygrad.compiling.compiled import Compiled
 
 
@@ -65,6 +66,7 @@ class Entry:
     others: list[Any]               # objects that the key has by identity
     path: int                       # the way through the function, as a number
     reads_numbers: bool             # code of Python computes with integers of tensors: it is for these alone
+    dtype: DType                    # the default one
     follows_places: bool            # a part at a place that a tensor names is a copy, for all places
     number_places: list[int]        # places among the results of tensors that stand for numbers
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
@@ -222,7 +224,8 @@ class Capture:
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + by_identity + of_leaves.guards + of_patterns, len(self.tensors), template,
                      of_leaves.results, differentiable, shared_memory(inputs), replay.fails_after_call, generators,
-                     plain_of(self.args, self.kwargs), self.others, path, reads_numbers, follows_places, number_places, forms)
+                     plain_of(self.args, self.kwargs), self.others, path, reads_numbers, get_default_dtype(), follows_places, number_places,
+                     forms)
 
     def guards_of_places(self, notes: Notes, observation: Observation, inputs: list[Any], counts: list[int]) -> list[Any]:
         """Return guards of the tensors of which the function makes patterns: the same ones, unchanged."""

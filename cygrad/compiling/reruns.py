@@ -9,11 +9,12 @@ from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import argument_tensors, signature_of
-from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
-from cygrad._core.graph.saved import released_error_of
+from cygrad._core.graph.modes import _set_grad_enabled, _set_inference_mode, is_grad_enabled
+from cygrad._core.graph.saved import released_error_of, set_thread_hooks, thread_hooks
 from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _overrides_off, _set_overrides_off
 from cygrad._core.levels.sparse import sparse_part
+from cygrad._core.memory.storage import get_default_dtype, set_default_dtype
 from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.array_inputs import as_arrays
 from cygrad.compiling.captures import Capture, Entry, plain_of, unobserved
@@ -21,6 +22,7 @@ from cygrad.compiling.containers import take_apart
 from cygrad.compiling.number_inputs import as_numbers, floats_as_inputs, replaced
 from cygrad.compiling.observing import is_observed
 from cygrad.generator import go_back, positions_of
+from cygrad.overrides import _ask_modes, _entered_modes
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -33,15 +35,27 @@ if TYPE_CHECKING:
 MOST_OTHERS = 8         # backward parts of a program besides its own, and attempts to make some
 
 
-def as_in_a_call() -> restoring[None]:
-    """Record, and ask classes that override operators: a backward does neither."""
-    off, is_recording = _overrides_off(), is_grad_enabled()
+def as_in_a_call(entry: Entry) -> restoring[None]:
+    """Record, and ask classes that override operators: a backward does neither.
+
+    It may run in inference mode, with another default dtype, with hooks on saved tensors, and in modes of functions.
+    """
+    off, is_recording, inference = _overrides_off(), is_grad_enabled(), _set_inference_mode(-1)
+    dtype, hooks, modes = get_default_dtype(), thread_hooks(), _entered_modes()
 
     def begin() -> None:
+        set_default_dtype(entry.dtype)
+        set_thread_hooks(None)
+        _ask_modes([])
         _set_overrides_off(0)
+        _set_inference_mode(0)
         _set_grad_enabled(True)
 
     def end(_: object) -> None:
+        set_default_dtype(dtype)
+        set_thread_hooks(hooks)
+        _ask_modes(modes)
+        _set_inference_mode(inference)
         _set_grad_enabled(is_recording)
         _set_overrides_off(off)
 
@@ -82,9 +96,9 @@ class Rerun:
         return None if may_run or any(gradient is None for gradient in gradients[:len(first.recorded)]) else first
 
     def further_program(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay | None:
-        """Return a new program as `program_for` does; None: there is none, or there are too many."""
+        """Return a new program as `program_for` does; None: there is none, there are too many, or values are others than at the call."""
         others = self.entry.replay.others
-        if len(others) == MOST_OTHERS:
+        if len(others) == MOST_OTHERS or not self.has_values(inputs):
             return None
         program = None
         with contextlib.suppress(Exception):       # the function itself may raise it again
@@ -115,7 +129,7 @@ class Rerun:
         others: list[Any] = []
         self.check_values(inputs)
         args, kwargs = self.arguments(inputs)
-        with as_in_a_call():
+        with as_in_a_call(self.entry):
             capture = Capture(self.owner, signature_of(args, kwargs, tensors, others), tensors, others, args, kwargs)
             return capture.backward(self.entry, args, kwargs, inputs, gradients)
 
@@ -169,15 +183,14 @@ class Rerun:
         args, kwargs = as_arrays(as_numbers(self.arguments(inputs)))
         results: list[Any] = []
         now = positions_of(self.positions)
-        with as_in_a_call():
-            with restoring(lambda _: go_back(now)):
-                go_back(self.positions)
-                with outside_of_levels():     # as a replay: the same for all examples of gradients
-                    take_apart(self.owner._function(*args, **kwargs), results)
-                for place in self.entry.number_places:
-                    results.insert(place, None)
-            replay, differentiable = self.entry.replay, tuple(inputs[number] for number in self.entry.differentiable)
-            roots = [*(results[number] for number in replay.recorded), *(inputs[number] for _, number in replay.read_often)]
-            outputs, weights = zip(*((root, gradient) for root, gradient in zip(roots, gradients, strict=True) if gradient is not None),
-                                   strict=True)
-            return gradients_between(outputs, differentiable, weights, create_graph)
+        with as_in_a_call(self.entry), restoring(lambda _: go_back(now)):
+            go_back(self.positions)
+            with outside_of_levels():     # as a replay: the same for all examples of gradients
+                take_apart(self.owner._function(*args, **kwargs), results)
+        for place in self.entry.number_places:
+            results.insert(place, None)
+        replay, differentiable = self.entry.replay, tuple(inputs[number] for number in self.entry.differentiable)
+        roots = [*(results[number] for number in replay.recorded), *(inputs[number] for _, number in replay.read_often)]
+        outputs, weights = zip(*((root, gradient) for root, gradient in zip(roots, gradients, strict=True) if gradient is not None),
+                               strict=True)
+        return gradients_between(outputs, differentiable, weights, create_graph)

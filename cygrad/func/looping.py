@@ -101,7 +101,7 @@ class _Backward:
     def __call__(self, count: int, gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         """Return them, of a loop of `count` steps; -1 where no number is known that holds for a replay, too."""
         levels, sees_tangents = self.steps.levels, self.sees_tangents()
-        with as_in_a_call():
+        with as_in_a_call(self.program.entry):
             if all(level.is_active() for level in levels):
                 return self._computed(count, gradients, create_graph, sees_tangents)
             with RESUMING, resumed(levels):
@@ -129,7 +129,7 @@ class _Backward:
     def _dependencies(self) -> dict[tuple[bool, int], frozenset[int]]:
         """Return the numbers of the differentiable operands that each recorded result of a step depends on, by a step besides the loop."""
         steps = self.steps
-        with unobserved(), as_in_a_call(), RESUMING, resumed(steps.levels):
+        with unobserved(), as_in_a_call(self.program.entry), RESUMING, resumed(steps.levels):
             self._set_tangents()
             return self._looped_backward(self.program.step.recorded_results, self.program.step.differentiable, False, ()).dependencies(
                 steps.rows[0] if steps.rows else 0)

@@ -359,23 +359,6 @@ def test_versions_of_a_replay_that_gives_up():
     assert compiled.cache_info().misses == 2
 
 
-def test_versions_of_gradients():
-    class Change(cg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2.0
-
-        @staticmethod
-        def backward(ctx, gradient):
-            return gradient.mul_(2.0) * 2.0
-
-    compiled = captured(lambda x: Change.apply(x))
-    for _ in range(3):
-        x, gradient = cg.ones(3, requires_grad=True), cg.ones(3)
-        compiled(x).backward(gradient)
-        assert (x.grad.tolist(), gradient.tolist(), gradient._version) == ([4.0] * 3, [2.0] * 3, 1)
-
-
 def test_a_history_in_the_memory_of_an_argument():
     """A tensor that is written into a `detach()` is no view with the history of the argument."""
     def write(x, target):

@@ -373,3 +373,20 @@ def test_leaves_that_a_backward_makes_are_its_own():
         x = cg.ones(3, requires_grad=True)
         compiled(x).backward()
         assert same_bits(x.grad.numpy(), (2 * cg.ones(3).cos()).numpy())
+
+
+def test_versions_of_gradients():
+    class Change(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient.mul_(2.0) * 2.0
+
+    compiled = cg.compile(Change.apply, fullgraph=True)
+    for _ in range(3):
+        x, gradient = cg.ones(3, requires_grad=True), cg.ones(3)
+        compiled(x).backward(gradient)
+        assert (x.grad.tolist(), gradient.tolist(), gradient._version) == ([4.0] * 3, [2.0] * 3, 1)

@@ -1,9 +1,12 @@
 """`with` statements whose end is not lost where a signal arrives just then: Ctrl-C, for example."""
 
+cimport cython
+
 cdef enum:
     MOST_TRIES = 8
 
 
+@cython.binding(False)
 cdef class restoring:
     """Run `begin` on entry, whose result `as` has, and `end(kind)` on exit, with the type of the exception or None; also if `begin` fails.
 

@@ -1,0 +1,103 @@
+"""Backwards in other modes than their calls: a function that runs again for them has the modes of its call."""
+
+import contextlib
+
+import pytest
+
+import cygrad as cg
+from capturing import captured
+from cygrad import func
+from cygrad.autograd import grad
+from cygrad.autograd.graph import saved_tensors_hooks
+from cygrad.overrides import TorchFunctionMode
+
+
+class Halved(TorchFunctionMode):
+    """A mode in which sines are halved."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        return result * 0.5 if function.__name__ == "sin" else result
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    before = cg.get_default_dtype()
+    cg.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        cg.set_default_dtype(before)
+
+
+MODES = {"function mode": Halved, "hooks": lambda: saved_tensors_hooks(lambda tensor: tensor * 2, lambda tensor: tensor),
+         "inference mode": cg.inference_mode, "no_grad": cg.no_grad, "default dtype": lambda: default_dtype(cg.float64)}
+
+
+def function(x):
+    return (x.sin() * cg.tensor([0.1, 0.2, 0.3]) * cg.rand(3)).view(3, 1), x.exp()
+
+
+def looped(x):
+    def step(carry, _):
+        return carry.sin() * cg.tensor([0.7, 0.8, 0.9]) + cg.rand(3), carry.cos()
+
+    carry, ys = func.scan(step, x, None, length=70)
+    return carry.view(3, 1), ys.sum(0)
+
+
+def new_strides(results, x):
+    return grad(results, x, (cg.ones(1, 1, dtype=cg.float64).expand(3, 1), cg.ones(1, dtype=cg.float64).expand(3)))
+
+
+def one_result(results, x):
+    return grad(results[1], x, cg.ones(3, dtype=cg.float64))
+
+
+def of_examples(results, x):
+    return grad(results[0], x, cg.eye(3, dtype=cg.float64).view(3, 3, 1), is_grads_batched=True)
+
+
+def recorded(results, x):
+    first, = grad(results[0], x, cg.ones(3, 1, dtype=cg.float64), create_graph=not cg.is_inference_mode_enabled())
+    return first, first
+
+
+@pytest.mark.parametrize("differentiate", [new_strides, one_result, of_examples, recorded])
+@pytest.mark.parametrize("name", MODES)
+@pytest.mark.parametrize("original", [function, looped])
+def test_a_backward_in_another_mode(original, name, differentiate):
+    compiled, outcomes = captured(original), []
+    for call in (compiled, compiled, original):
+        cg.manual_seed(1)
+        x = cg.tensor([0.1, 0.2, 0.3], dtype=cg.float64, requires_grad=True)
+        results = call(x)
+        with MODES[name]():
+            gradients = differentiate(results, x)
+            state = cg.is_inference_mode_enabled(), cg.is_grad_enabled(), cg.get_default_dtype()
+        outcomes.append(([gradient.tolist() for gradient in gradients], [gradient.is_inference() for gradient in gradients], state,
+                         cg.rand(1).item()))
+    assert outcomes[1] == outcomes[2] if original is function else all(
+        ours == pytest.approx(theirs, rel=1e-12, abs=1e-13) for ours, theirs in zip(
+            cg.tensor(outcomes[1][0]).flatten().tolist(), cg.tensor(outcomes[2][0]).flatten().tolist(), strict=True))
+
+
+def test_failing_backwards_are_not_counted_where_a_value_has_changed():
+    """Eight programs of further backwards are made at most."""
+    scale, statistics = [2.0], cg.zeros(3)
+
+    def scaled(x):
+        statistics.add_(x.detach().mean(0))
+        return (x.sin() * scale[0]).mT, x.exp().sum(0)
+
+    compiled = captured(scaled)
+    compiled(cg.ones(2, 3, requires_grad=True))
+    for number in range(12):
+        x = cg.arange(6.0).view(2, 3).requires_grad_()
+        first, second = compiled(x)
+        if number < 10:
+            scale[0] = 3.0
+            (first.sum() + second.sum()).backward()
+            scale[0] = 2.0
+        else:
+            assert grad(second.sum(), x)[0].equal(x.detach().exp())

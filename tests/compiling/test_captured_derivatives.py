@@ -500,3 +500,22 @@ def test_results_with_hooks_are_not_captured():
 
     for of_view in (False, True):
         assert "returns a tensor with a hook" in refusal(clipped, X.clone().requires_grad_(), of_view)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, mask: (x[mask] * 2, x[mask].exp().sum() + (x * x).sum()),
+    lambda x, mask: (cg.zeros(2), x * cg.tensor([2.0, 3.0, 4.0])),
+    lambda x, mask: (cg.full((3,), 2.0), x.exp()),
+], ids=["without elements", "a constant beside one", "a constant"])
+def test_results_that_no_backward_reads_may_change(function):
+    compiled = captured(function)
+    for mask in (cg.tensor([True, False, True]), cg.tensor([False] * 3)):
+        for _ in range(3):
+            gradients = []
+            for each in (compiled, function):
+                x = X.clone().requires_grad_()
+                first, second = each(x, mask)
+                with cg.no_grad():
+                    first.mul_(10)
+                gradients.append(grad(second.sum(), x)[0].tolist())
+            assert gradients[0] == gradients[1]

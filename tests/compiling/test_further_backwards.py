@@ -372,6 +372,25 @@ def test_calls_add_their_parts_to_gradients_in_the_order_of_the_engine(dtype, cr
         same(ours, theirs)
 
 
+INDEX, OTHER_INDEX = cg.tensor([0, 3, 3, 1, 0, 3, 2]), cg.tensor([3, 3, 2, 0, 1, 3, 3])
+TAKEN = {"an index": lambda w, i: w[i], "rows": lambda w, i: w.index_select(0, i), "of a view": lambda w, i: w.mT.mT[:, 1:][i],
+         "an embedding": lambda w, i: cg.nn.functional.embedding(i, w), "places": lambda w, i: w.gather(0, i[:, None].expand(-1, 5))}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_equal_elements_are_added_in_the_order_of_the_engine(name):
+    """They are added one by one to the gradient that other nodes have brought."""
+    def encoded(w, i):
+        return (TAKEN[name](w, i) * 3).tanh()
+
+    compiled = captured(encoded)
+    for seed in range(4):
+        for loss in (lambda function, w: (function(w, INDEX) * function(w, OTHER_INDEX)).sum(),
+                     lambda function, w: (function(w, INDEX).sum() * w).logsumexp(-1).sum()):
+            w = numbers(seed, 4, 5).requires_grad_()
+            same(grad(loss(compiled, w), w)[0], grad(loss(encoded, w), w)[0])
+
+
 def test_a_hook_on_a_result_that_no_gradient_reaches_is_not_called():
     function, seen = captured(lambda x: (x.sin(), x.cos())), []
     for _ in range(3):

@@ -163,3 +163,26 @@ def test_second_derivatives_of_steps_at_random(first, as_loops, monkeypatch):
         monkeypatch.setattr(looping, "LOOPED_FROM", 1 << 30)
         close(ours, derivatives(case, 2))
     assert as_loops
+
+
+def test_steps_that_read_equal_elements_add_them_as_pythons_loop():
+    table, places = cg.tensor(np.random.default_rng(0).standard_normal((6, 3))).requires_grad_(), cg.arange(270).view(90, 3) * 7 % 6
+
+    def step(carry, rows):
+        return carry * 0.5 + (table[rows] * 3).sin().sum(0), None
+
+    carry = cg.zeros(3, dtype=cg.float64)
+    expected = carry
+    for rows in places:
+        expected, _ = step(expected, rows)
+    ours, theirs = (cg.autograd.grad(result.exp().sum(), table)[0] for result in (cg.func.scan(step, carry, places)[0], expected))
+    assert np.array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("count", [5, 70, 600])
+def test_parts_of_rows_that_are_carried_have_their_gradients(count):
+    """A part has the history of its row, which lies in one memory with others."""
+    xs = cg.ones(count, 2, requires_grad=True)
+    last, ys = cg.func.scan(lambda carry, x: (x[1:], carry * x[0]), cg.zeros(1), xs)
+    gradient, = cg.autograd.grad(last.sum() + ys.sum(), xs)
+    assert gradient[0].tolist() == [0.0, 1.0] and gradient[-1].tolist() == [1.0, 1.0] and gradient.sum().item() == 2 * count - 1

@@ -206,10 +206,16 @@ cdef class Captured:
         self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
         self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
-        self.watched = tuple([k for k, layout in enumerate(self.forward_part.results) if (<Layout>layout).kind == MADE])
+        self.watched = tuple([k for k, tensor in enumerate(results) if self.is_watched(tensor, self.forward_part.results[k])])
         self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.watched])
         self.reads_back = tuple(self.bases_in(self.backward_part, touches))
         return 0
+
+    cdef bint is_watched(self, TensorImpl result, Layout layout) except -1:
+        """Return True if a backward may read a result. Constants, with results of no elements, have one base."""
+        if layout.kind != MADE or layout.base != CONSTANTS:
+            return layout.kind == MADE
+        return result.count and self.notes.slots[self.notes.number_of(owner_of(result.storage))].last_step >= self.backward_part.first
 
     cdef int number_bases(self, int count, Captured before) except -1:
         """Number the bases of inputs: those that a program before does not have come behind its bases."""

@@ -7,8 +7,11 @@ from cygrad._core.capture.layouts cimport Layout, empty_in, has_strides_of
 from cygrad._core.capture.replay cimport Replay
 from cygrad._core.graph.history cimport attach, connect, edge
 from cygrad._core.graph.modes cimport anomaly_mode, cg_function_modes, grad_mode
-from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_RELEASED, NODE_STANDS_FOR_SEVERAL, Node, finish_node_type, grads_list, init_node
+from cygrad._core.graph.node cimport (NODE_ACCUMULATES, NODE_PLACES, NODE_RELEASED, NODE_STANDS_FOR_SEVERAL, Node, finish_node_type,
+                                      grads_list, init_node)
 from cygrad._core.graph.notes cimport is_noting
+from cygrad._core.graph.rule_nodes cimport RuleNode
+from cygrad._core.graph.rules cimport RuleOp
 from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
 from cygrad._core.graph.tensor cimport SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy, tensor_type
 from cygrad._core.graph.tracking cimport track_reachable
@@ -250,12 +253,16 @@ def recorded_results(list results not None, list inputs not None):
 
 
 def graph_between(list results not None, inputs):
-    """Return the nodes from results to the nodes of inputs, in the order of the edges, and the edges to nodes of inputs and to leaves."""
+    """Return the nodes from results to the nodes of inputs, in the order of the edges, and the edges to nodes of inputs and to leaves.
+
+    An edge counts twice where elements are added one by one to a gradient that has arrived at its end.
+    """
     cdef set ends = {id(tensor.grad_fn) for tensor in inputs}
-    cdef set met = set(ends)
+    cdef set met = set(ends), adding = set()
     cdef list waiting = [result.grad_fn for result in results][::-1], nodes = [], edges = []
     cdef Node node, other
     cdef int k, number
+    cdef bint adds
     while waiting:
         node = waiting.pop()
         if node is None or id(node) in met:
@@ -265,8 +272,13 @@ def graph_between(list results not None, inputs):
         for k in range(node.edges - 1, -1, -1):
             other = edge(node, k, &number)
             waiting.append(other)
-            if other is not None and (other.flags & NODE_ACCUMULATES or id(other) in ends):
-                edges.append((other, number))
+            if other is None:
+                continue
+            adds = k == 0 and node.flags & NODE_PLACES and ((<RuleOp>(<RuleNode>node).op).adds or id(node) in adding)
+            if other.flags & NODE_ACCUMULATES or id(other) in ends:
+                edges += [(other, number)] * (2 if adds else 1)
+            elif adds:
+                adding.add(id(other))       # where it places its gradient, too, elements of the first one are added
     return nodes, edges
 
 

@@ -6,7 +6,7 @@ import functools
 import os
 import warnings
 from collections import Counter
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay, replayed, sees_results_alone
@@ -101,7 +101,8 @@ class Compiled:
         self._is_step = self._warned = is_step      # of a loop: which containers it returns does not matter
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        binds = hasattr(type(self._function), "__get__") and not isinstance(self._function, staticmethod)
+        return MethodType(self, instance) if binds and instance is not None else self
 
     def __set_name__(self, owner: Any, name: str) -> None:
         owner.__has_compiled_methods__ = True       # instances are objects, whose attributes are guarded by name

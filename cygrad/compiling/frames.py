@@ -28,6 +28,7 @@ SCIPY = os.path.join(os.path.dirname(np.__path__[0]), "scipy", "")
 INSIDE = (PACKAGE, NUMPY, "<frozen", "<formula of ")      # these are made of rows
 PROGRAMS = os.path.join(PACKAGE, "bench", "")     # of the package, written as users do
 KERNELS = os.path.join(PACKAGE, "_kernels", "")   # they read how many processors and how much memory the machine has
+CAPTURES = os.path.join(PACKAGE, "compiling", "captures.py")
 IMPORTS = "<frozen importlib"
 LIBRARY = os.path.join(os.path.dirname(os.__file__), "")      # Python's own, with the packages that are installed below it
 WRITERS = {"linecache", "logging", "traceback", "warnings"}     # modules that write messages, which the first call does alone
@@ -74,12 +75,16 @@ def is_of_user(module: ModuleType) -> bool:
     return not file.startswith(INSIDE) and ("site-packages" in file or not file.startswith(LIBRARY))
 
 
+def frames_of_call(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame and those that have called it, up to the call that is captured: callers of that are no part of it."""
+    while frame is not None and frame.f_code.co_filename != CAPTURES:
+        yield frame
+        frame = frame.f_back
+
+
 def is_imported(frame: FrameType) -> bool:
-    """Return True if a frame is part of an import."""
-    caller = frame.f_back
-    while caller is not None and not caller.f_code.co_filename.startswith(IMPORTS):
-        caller = caller.f_back
-    return caller is not None
+    """Return True if a frame is part of an import within the call."""
+    return any(caller.f_code.co_filename.startswith(IMPORTS) for caller in frames_of_call(frame.f_back))
 
 
 def writes_messages(frame: FrameType) -> bool:
@@ -107,7 +112,7 @@ def is_observed() -> bool:
 
 def makes_named_tuple(frame: FrameType) -> bool:
     """Return True if a frame runs the function that Python writes for a class of named tuples."""
-    return str(frame.f_globals.get("__name__")).startswith("namedtuple_")
+    return frame.f_code.co_filename == "<string>" and str(frame.f_globals.get("__name__")).startswith("namedtuple_")
 
 
 def runs_code_of_user(frame: FrameType) -> bool:
@@ -193,10 +198,11 @@ def codes_of_handlers() -> set[CodeType]:
     return {code for code in codes if code is not None}
 
 
-def is_within(frame: FrameType | None, codes: set[CodeType]) -> bool:
-    """Return True if a frame, or one that has called it, runs one of some codes."""
-    while codes and frame is not None:
-        if frame.f_code in codes:
-            return True
-        frame = frame.f_back
-    return False
+def is_in_handler(frame: FrameType, codes: set[CodeType]) -> bool:
+    """Return True if a frame is part of a handler of a signal, of some codes, which has interrupted the call: it gets that frame."""
+    return bool(codes) and any(each.f_code in codes and gets_caller(each) for each in frames_of_call(frame))
+
+
+def gets_caller(frame: FrameType) -> bool:
+    """Return True if the arguments of a call, or a tuple of these, have the frame of its caller."""
+    return any(frame.f_back is each for value in frame.f_locals.values() for each in (value if type(value) is tuple else (value,)))

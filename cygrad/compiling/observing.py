@@ -12,6 +12,7 @@ import functools
 import gc
 import sys
 import warnings
+import weakref
 from collections import deque
 from types import BuiltinFunctionType, BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -34,12 +35,12 @@ from cygrad.compiling.frames import (
     is_called_by_package,
     is_code_of_package,
     is_imported,
+    is_in_handler,
     is_inside,
     is_observed,
     is_of_library,
     is_of_python,
     is_of_user,
-    is_within,
     names_in,
     runs_code_of_user,
     serves_user,
@@ -135,7 +136,7 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
         if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
             return
-        if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame) or is_within(frame, self.handlers):
+        if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame) or is_in_handler(frame, self.handlers):
             return
         if event == "call":
             self.observe(self.meet_call, frame)
@@ -361,12 +362,15 @@ class Observation:
                 reason = reason_of_c(part)
                 if reason:
                     self.refuse(f"its code can use a {type(value).__name__} that {reason}")
-            if isinstance(part, np.ndarray):
+            if isinstance(part, (np.ndarray, TensorImpl)):
                 self.guard(GuardSource.ITEM, (part,), 0)
             else:
                 self.reach(part)
         for cache, key in keys_of_cache(value):     # of results, which an emptied cache does not have
             self.guard(GuardSource.KEY, cache, key)
+            self.tensor_keys.update(id(each) for each in (key if isinstance(key, (tuple, list)) else ()) if isinstance(each, TensorImpl))
+        if isinstance(value, weakref.ReferenceType):
+            self.guard(GuardSource.RESULT, value, "a weak reference")
         if isinstance(value, FunctionType):
             self.reach_function(value)
         elif isinstance(value, (list, tuple, deque)):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad.compiling.frames import (
+    is_code_of_package,
     is_imported,
     is_inside,
     is_of_library,
@@ -38,7 +39,8 @@ STATEFUL = sys.stdlib_module_names - PURE
 # Functions that return or change a state of Python's or NumPy's, and are written in Python. NumPy has another `stack`.
 REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall",
            "get_printoptions", "import_module", "isEnabledFor", "locate", "localeconv", "resolve_name", "inspect.stack"}
-CHANGES = {"addHandler", "basicConfig", "removeHandler", "setLevel", "set_printoptions", "setbufsize", "seterr", "seterrcall"}
+CHANGES = {"addHandler", "basicConfig", "disable", "filterwarnings", "removeHandler", "resetwarnings", "setLevel", "set_printoptions",
+           "setbufsize", "seterr", "seterrcall", "simplefilter"}
 REPORTS_OR_CHANGES = REPORTS | CHANGES
 
 
@@ -85,7 +87,7 @@ def reason_of_report(frame: FrameType, caller: FrameType) -> str | None:
     """Return why no program repeats a call of Python's library or NumPy's by name: it returns or changes a state."""
     code = frame.f_code
     name = "inspect.stack" if code is inspect.stack.__code__ else code.co_name
-    if name not in REPORTS_OR_CHANGES or not is_of_library(code) or is_imported(frame):
+    if name not in REPORTS_OR_CHANGES or not (is_of_library(code) or is_code_of_package(code)) or is_imported(frame):
         return None
     is_of_user = not (is_inside(caller.f_code) or is_of_python(caller.f_code))
     if not is_of_user or name.rpartition(".")[2] not in names_in(caller.f_code):       # a kernel has logged

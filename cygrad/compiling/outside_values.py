@@ -10,7 +10,6 @@ import struct
 import sys
 import threading
 import warnings
-import weakref
 from _thread import LockType, RLock
 from collections import OrderedDict, deque
 from collections.abc import Collection
@@ -83,6 +82,13 @@ def is_of_package(kind: type) -> bool:
     return str(kind.__module__).partition(".")[0] == "cygrad"
 
 
+def is_at_end(file: Any) -> bool:
+    """Return True for a file that is only written, or closed, or that has nothing to read in memory."""
+    if file.closed or not file.readable():
+        return True
+    return isinstance(file, (io.StringIO, io.BytesIO)) and file.tell() == len(file.getvalue())
+
+
 def is_pointer(value: Any) -> bool:
     """Return True for a value of `ctypes` that is a pointer, a function, or has pointers to other objects."""
     of_ctypes = set() if isinstance(value, type) else {base.__name__ for base in type(value).__mro__ if base.__module__ == "_ctypes"}
@@ -118,7 +124,7 @@ def changes_unseen(value: Any) -> str | None:
     if isinstance(value, np.ufunc) and not any(types.strip("O->") for types in value.types):
         return "calls a function of Python by NumPy, whose values no guard sees"
     step = getattr(kind, "__next__", None)
-    if step is not None and not isinstance(step, FunctionType) and not isinstance(value, io.IOBase):
+    if step is not None and not isinstance(step, FunctionType) and not (isinstance(value, io.IOBase) and is_at_end(value)):
         return "is an iterator, which has another item each time"
     if is_pointer(value):
         return "leads to memory that no guard sees"
@@ -142,11 +148,9 @@ def parts_of(value: Any) -> Iterable[Any]:
     if isinstance(value, (staticmethod, classmethod)):
         return (value.__func__,)
     if isinstance(value, property):
-        return (value.fget,)
+        return value.fget, value.fset, value.fdel
     if isinstance(value, functools.cached_property):
         return (value.func,)
-    if isinstance(value, weakref.ReferenceType):
-        return (value(),)
     if isinstance(value, slice):
         return value.start, value.stop, value.step
     if isinstance(value, functools._lru_cache_wrapper):     # a cache with a limit has its results elsewhere than in its dict
@@ -231,7 +235,7 @@ def is_of_library_class(value: Any) -> bool:
 def is_in_library(kind: type) -> bool:
     """Return True for a class in a module that is not the user's."""
     module = sys.modules.get(kind.__module__)
-    return module is not None and not is_of_user(module)
+    return module is not None and not is_of_user(module) and kind.__qualname__.partition(".")[0] in vars(module)
 
 
 def classes_of_user(kind: type) -> Iterator[type]:

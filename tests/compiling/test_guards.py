@@ -4,6 +4,8 @@ import collections
 import contextvars
 import dataclasses
 import functools
+import importlib
+import io
 import itertools
 import operator
 import os
@@ -14,6 +16,7 @@ import sys
 import threading
 import time
 import types
+import warnings
 import weakref
 from array import array
 
@@ -394,7 +397,7 @@ def with_new_attribute(x):
 
 
 COUNT, CONTEXT, LOCAL, LARGE = itertools.count(1), contextvars.ContextVar("rate", default=2.0), threading.local(), np.ones(20_000)
-QUEUE, MANY = queue.Queue(), list(range(20_001))
+QUEUE, MANY, LINES = queue.Queue(), list(range(20_001)), io.StringIO("1\n2\n3\n")
 HOOKED, LOCAL.rate = X.clone().requires_grad_(), 2.0
 
 ENDS = {
@@ -426,6 +429,9 @@ ENDS = {
     "leaf of its own": (lambda x: x.detach().requires_grad_() * 2, "goes to none of its inputs"),
     "other memory": (lambda x: x.set_(X), "changes an argument"),
     "iterator": (lambda x: iter([x]), "returns a list_iterator"),
+    "lines of a file": (lambda x: x * float(next(LINES)), "is an iterator, which has another item each time"),
+    "filters": (lambda x: (warnings.simplefilter("ignore", ImportWarning), x)[1], "calls simplefilter, which changes a setting"),
+    "text of tensors": (lambda x: (cg.set_printoptions(precision=4), x)[1], "calls set_printoptions, which changes a setting"),
 }
 
 
@@ -451,6 +457,17 @@ def test_a_module_that_is_imported_by_a_call_may_do_anything(tmp_path, monkeypat
     compiled = captured(scaled)
     for _ in range(3):
         same(compiled(X), X * 3)
+
+
+def test_a_first_call_during_an_import_is_guarded(tmp_path, monkeypatch):
+    text = "import cygrad\nSCALE = 2.0\n@cygrad.compile\ndef scaled(x):\n    return x * SCALE\nscaled(cygrad.ones(1))\n"
+    for name in ("module_with_a_call", "namedtuple_of_the_user"):
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path)
+        module = importlib.import_module(name)
+        for scale in (2.0, 5.0, 2.0):
+            module.SCALE = scale
+            assert [module.scaled(cg.ones(1)).item() for _ in range(2)] == [scale] * 2
 
 
 def test_the_line_is_named():

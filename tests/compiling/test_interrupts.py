@@ -151,3 +151,29 @@ def test_an_interrupted_run_besides_the_call_is_undone(monkeypatch, name, number
 def descend(weight, rate, noise):
     weight.sub_(cg.randn(3, generator=noise).mul_(rate))
     return weight.sum()
+
+
+RATES = {"scale": 2.0}
+
+
+def test_a_first_call_within_a_handler_is_guarded():
+    """So is the code of a handler that the function itself calls."""
+    results = []
+
+    def handler(*_):
+        results.append(scaled(cg.ones(1)).item())
+
+    def called(number, frame):
+        return RATES["scale"]
+
+    scaled, by_handler = captured(lambda x: x * RATES["scale"]), captured(lambda x: x * called(signal.SIGALRM, None))
+    before = {number: signal.signal(number, each) for number, each in ((signal.SIGUSR1, handler), (signal.SIGUSR2, called))}
+    try:
+        for scale in (2.0, 5.0, 2.0):
+            RATES["scale"] = scale
+            signal.raise_signal(signal.SIGUSR1)
+            assert by_handler(cg.ones(1)).item() == scale
+    finally:
+        for number, each in before.items():
+            signal.signal(number, each)
+    assert results == [2.0, 5.0, 2.0]

@@ -1,8 +1,12 @@
 """Classes that change after a function is captured: registered ones, and names that they get later."""
 
 import abc
+import dataclasses
+import functools
 import numbers
+import types
 import typing
+import weakref
 
 import pytest
 
@@ -75,3 +79,67 @@ def test_the_places_in_a_pattern_of_a_class():
         Point.__match_args__ = names
         for _ in range(3):
             assert compiled(cg.ones(1)).tolist() == [expected]
+
+
+def test_a_setter_of_a_property():
+    scale = 2.0
+
+    class Holder:
+        @property
+        def rate(self):
+            return self.stored
+
+        @rate.setter
+        def rate(self, value):
+            self.stored = value * scale
+
+    def function(x):
+        holder = Holder()
+        holder.rate = x
+        return holder.rate
+
+    compiled = captured(function)
+    for scale in (2.0, 5.0, 2.0):       # noqa: B007, PLR1704
+        assert [compiled(cg.ones(1)).item() for _ in range(2)] == [scale] * 2
+
+
+@pytest.mark.parametrize("make", [lambda: types.new_class("Rate"), lambda: abc.ABCMeta("Rate", (), {}),
+                                  lambda: dataclasses.make_dataclass("Rate", [])])
+def test_classes_that_a_library_makes_for_the_user(make):
+    kind = make()
+    value = kind()
+    compiled = captured(lambda x: x * 2 if value else x * 3)
+    assert [compiled(cg.ones(1)).item() for _ in range(2)] == [2.0] * 2
+    kind.__bool__ = lambda self: False
+    assert [compiled(cg.ones(1)).item() for _ in range(2)] == [3.0] * 2
+
+
+class Scale:
+    def __call__(self, x):
+        return x * 2
+
+
+class Layer:
+    rate = 3.0
+    scaled = cg.compile(Scale())
+    partial = cg.compile(functools.partial(Scale()))
+
+    @cg.compile
+    def step(self, x):
+        """Return a product."""
+        return x * self.rate
+
+    @cg.compile
+    @staticmethod
+    def fixed(x):
+        return x * 4
+
+
+def test_compiled_attributes_of_classes_are_bound_as_pythons_are():
+    layer, other, x = Layer(), Layer(), cg.ones(1)
+    assert [layer.scaled(x).item(), layer.partial(x).item(), layer.fixed(x).item(), Layer.fixed(x).item()] == [2.0, 2.0, 4.0, 4.0]
+    other.rate = 5.0
+    assert [each.step(x).item() for each in (layer, other) * 3] == [3.0, 5.0] * 3
+    assert layer.step == layer.step != other.step and layer.step.__self__ is layer and {layer.step: 1}[layer.step]
+    assert layer.step.__name__ == "step" and layer.step.__doc__ == "Return a product." and weakref.WeakMethod(layer.step)() == layer.step
+    assert layer.step.cache_info().hits == 4

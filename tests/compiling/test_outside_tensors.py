@@ -1,0 +1,85 @@
+"""Tensors that code reaches otherwise than by a name: as keys, in sets and caches, by weak references and methods."""
+
+import functools
+import types
+import weakref
+
+import pytest
+
+import cygrad as cg
+from capturing import captured
+
+A, B = cg.ones(1), cg.ones(1, requires_grad=True)
+
+
+@functools.cache
+def norm(x):
+    return (x * x).sum()
+
+
+def with_weak_set(tensor):
+    tensors = weakref.WeakSet([tensor])
+    return lambda x: x * 2 if x in tensors else x * 3
+
+
+def with_weak_keys(tensor):
+    rates = weakref.WeakKeyDictionary({tensor: 5.0})
+    return lambda x: x * rates.get(x, 7.0)
+
+
+def by_identity(tensor):
+    reference = weakref.ref(tensor)
+    return lambda x: x * 2 if x is reference() else x * 3
+
+
+@pytest.mark.parametrize("make", [with_weak_set, with_weak_keys, by_identity, lambda tensor: lambda x: x / norm(x)],
+                         ids=["a weak set", "weak keys", "a weak reference", "a cache"])
+def test_an_argument_that_code_looks_for(make):
+    first, second = cg.tensor([2.0]), cg.tensor([4.0])
+    function = make(first)
+    compiled = captured(function)
+    for x in (second, second, second, first, first, second, first):
+        assert compiled(x).tolist() == function(x).tolist()
+
+
+def in_a_set(tensor):
+    tensors = {A, tensor}
+    return lambda x: x * sum(each.requires_grad for each in tensors)
+
+
+def in_a_dict(tensor):
+    rates = {A: 1.0, tensor: 5.0}
+    return lambda x: x * sum(rate for each, rate in rates.items() if each.requires_grad)
+
+
+def of_a_method(tensor):
+    method = types.MethodType(lambda self, x: x * 2 if self.requires_grad else x * 3, tensor)
+    return lambda x: method(x)
+
+
+def by_weak_reference(tensor):
+    reference = weakref.ref(tensor)
+    return lambda x: x * 2 if reference().requires_grad else x * 3
+
+
+@pytest.mark.parametrize("make", [in_a_set, in_a_dict, of_a_method, by_weak_reference])
+def test_a_tensor_that_changes(make):
+    tensor = cg.ones(1, requires_grad=True)
+    function = make(tensor)
+    compiled = captured(function)
+    for requires_grad in (True, True, False, False, True):
+        tensor.requires_grad_(requires_grad)
+        for _ in range(2):
+            assert compiled(cg.ones(1)).tolist() == function(cg.ones(1)).tolist()
+
+
+def test_a_weak_reference_whose_object_dies():
+    class Model:
+        rate = 2.0
+
+    model = Model()
+    reference = weakref.ref(model)
+    compiled = captured(lambda x: x * 3 if reference() is None else x * reference().rate)
+    assert [compiled(cg.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    model.rate = 5.0
+    assert [compiled(cg.ones(1)).item() for _ in range(3)] == [5.0] * 3

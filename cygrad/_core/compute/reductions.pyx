@@ -23,7 +23,7 @@ from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out, copy_of, describe_operand, may_cast,
                                              refused, tensor_of_operand, write_out)
-from cygrad._core.programs.pending_reductions cimport reduce_pending
+from cygrad._core.programs.pending_reductions cimport is_alone, reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_is_index, cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
@@ -233,7 +233,7 @@ cdef void reduce_few(const cg_reduction* kernel, TensorImpl x, TensorImpl result
 cdef struct Reduce:
     const cg_reduction* kernel
     int ndim, out_dtype
-    bint is_sum
+    bint is_sum, alone          # the operand was, as of `is_alone`
     intptr_t shape[MAX_DIMS]
     char is_reduced[MAX_DIMS]
     Operand x
@@ -278,7 +278,7 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
             ndim += 1
     result = new_tensor(storages.pop(), starts[1], reduce.out_dtype, ndim, sizes, NULL)
     x = tensor_of_operand(&reduce.x, reduce.ndim, reduce.shape, storages.pop(), starts[0])      # its only reference perhaps
-    reduce_any(reduce.kernel, reduce.is_sum, x, reduce.is_reduced, result)
+    reduce_any(reduce.kernel, reduce.is_sum, x, reduce.is_reduced, result, reduce.alone)
     return None
 
 
@@ -287,10 +287,10 @@ cdef Traits OF_REDUCTIONS = Traits(steady=True, safe=False, makes=False, again=N
 cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=reduce_again, store=NULL, run_stored=NULL, fuse=NULL)
 
 
-cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result) except -1:
-    """Reduce dims of a tensor into a new, dense one: block by block where it is pending."""
-    if x.storage.program is not NULL and is_dense(x) and (
-            is_sum and x.count >= large and contract(x, mask, result) or reduce_pending(kernel, x, mask, result, not profiling_threads)):
+cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result, bint alone) except -1:
+    """Reduce dims of a tensor into a new, dense one: block by block where it is pending. alone: a product may be a contraction."""
+    if x.storage.program is not NULL and is_dense(x) and (is_sum and alone and x.count >= large and contract(x, mask, result)
+                                                          or reduce_pending(kernel, x, mask, result, not profiling_threads)):
         return 0
     if run_driver(kernel, is_sum, x, mask, result):
         raise MemoryError(f"{kernel.name.decode()}(): no memory for partial results")
@@ -301,7 +301,7 @@ cdef int run_driver(const cg_reduction* kernel, bint is_sum, TensorImpl x, const
     """Reduce dims of a tensor into a new, dense one. -1: there is no memory."""
     cdef Reduce reduce
     cdef Launch launch
-    reduce.kernel, reduce.ndim, reduce.out_dtype, reduce.is_sum = kernel, x.ndim, result.dtype_nr, is_sum
+    reduce.kernel, reduce.ndim, reduce.out_dtype, reduce.is_sum, reduce.alone = kernel, x.ndim, result.dtype_nr, is_sum, is_alone(x, 0)
     memcpy(reduce.shape, x.sizes, x.ndim * sizeof(intptr_t))
     memcpy(reduce.is_reduced, is_reduced, x.ndim)
     describe_operand(&reduce.x, x, cg_loops_of[x.dtype_nr], x.ndim)
@@ -366,7 +366,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
         reduce_few(op.kernel, x, result)
     else:
-        reduce_any(op.kernel, op.is_sum, x, mask, result)
+        reduce_any(op.kernel, op.is_sum, x, mask, result, is_alone(x, 0))
     if op.decide_nan is not None and holds_nan(result):
         result = op.decide_nan((<object>x).detach(), result, (dim,) if single else dims, keepdim)
     if dtype is not None:

@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.tensor cimport SAVED, new_address
+from cygrad._core.graph.tensor cimport new_address
 from cygrad._core.memory.storage cimport Storage, new_storage
 from cygrad._core.operands.operands cimport Value
 from cygrad._core.programs.deferred cimport may_be_pending
@@ -15,17 +15,8 @@ from cygrad._kernels.programs.running cimport plan_program
 from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Program, Slot, Step, add_array, add_reduction, describe_slot,
                                              has_room, last_writer, reduce_operands, reduction_of)
 
-cdef extern from "Python.h":
-    Py_ssize_t Py_REFCNT(PyObject* object) noexcept
-
-
-cdef inline bint is_needed_besides(TensorImpl x, Storage storage) noexcept:
-    """Return True if a node saved a tensor, or there are more references to its memory than its own and the caller's."""
-    return x.flags & SAVED or Py_REFCNT(<PyObject*>storage) > 2
-
-
 cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except -1:
-    """Describe the factors of a pending product of real arrays that nothing else reads; False if x is none."""
+    """Describe the factors of a pending product of real arrays; False if x is none."""
     cdef Storage storage = x.storage
     cdef Pending pending
     cdef const Program* program
@@ -35,7 +26,7 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     if storage.program is NULL or not cg_is_floating_point[x.dtype_nr] or cg_loops_of[x.dtype_nr] != x.dtype_nr:
         return False
     pending = <Pending>storage.program
-    if is_needed_besides(x, storage) or pending.running or not pending.is_whole(x) or not pending.contracts[pending.slot_of(x)]:
+    if pending.running or not pending.is_whole(x) or not pending.contracts[pending.slot_of(x)]:
         return False
     program = &pending.program
     writer = last_writer(program, pending.slot_of(x), 0, program.step_count)
@@ -96,7 +87,7 @@ cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, const char
             return False
     if is_single:
         return waits and add_total(pending, reduction, x, result)
-    is_needed = is_needed_besides(x, storage)
+    is_needed = not is_alone(x, 1)
     pending.find_needed(NONE)
     if not has_room(&pending.needed, 1):
         return False

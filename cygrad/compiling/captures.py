@@ -118,6 +118,8 @@ class Capture:
                 self.reason, self.may_settle = str(error), isinstance(error, Unsettled)
             except MemoryError:     # for the program; the function has had enough
                 pass
+            except RuntimeError as error:       # of a view that has no history any more
+                self.reason = str(error)
         return value
 
     def run_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool] = lambda value: True, follows_places: bool = False) -> None:
@@ -179,12 +181,11 @@ class Capture:
         if arrays:
             self.owner._reads_arrays = True
         check_arrays(notes, arrays, is_new, results)
-        if any(result.retains_grad for result in results):
-            raise Uncapturable("it returns a tensor that retains its gradient: call retain_grad() after it")
+        of_leaves = leaf_gradients(notes, inputs, sources, results)
         known = {id(tensor) for tensor in inputs}
         if any(id(result) not in known and has_hooks(result) for result in results):
-            raise Uncapturable("it returns a tensor with a hook, which hooks on the result would run before: register it outside")
-        of_leaves = leaf_gradients(notes, inputs, sources, results)
+            raise Uncapturable("it returns, or sets as a gradient, a tensor with a hook, or one that retains its gradient: hooks of the "
+                               "caller would run before. Call register_hook() and retain_grad() on the result, outside of the function")
         split, path, ran_backward, reads_numbers = len(notes), notes.path(), notes.ran_backward, notes.reads_numbers()
         follows_places = notes.part_copies is not None
         if follows_places and any(map(notes.is_part_copy, results)):

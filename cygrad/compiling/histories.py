@@ -47,9 +47,6 @@ def history_of(results: list[Any], inputs: list[Any], sources: Sequence[Any]) ->
                                                             for k, earlier, _, _ in shared_memory(results)):
         raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
                            "by .clone()")
-    new = {id(result) for result in with_history}
-    if any(has_history_in_outer_memory(result, inputs) for result in results if result.requires_grad and id(result) not in new):
-        raise Uncapturable("it returns a tensor that has a history in the memory of another tensor: return a copy, by .clone()")
     nodes, edges = graph_between(with_history, sources)
     if not are_released(nodes):
         return History(with_history, (), nodes, edges)
@@ -57,12 +54,6 @@ def history_of(results: list[Any], inputs: list[Any], sources: Sequence[Any]) ->
     recorded = [result for result in with_history if id(result) not in freed]
     return History(recorded, tuple(number for number, result in enumerate(results) if id(result) in freed),
                    *graph_between(recorded, sources))
-
-
-def has_history_in_outer_memory(result: Any, inputs: Sequence[Any]) -> bool:
-    """Return True if a result in the memory of an input has not its history: it was written into a `detach()` of that."""
-    return not any(result is tensor or tensor.requires_grad and result._base is not None
-                   and (result._base is tensor or result._base is tensor._base) for tensor in inputs)
 
 
 def differentiable_inputs(inputs: Sequence[Any], sources: Sequence[Any]) -> tuple[int, ...]:

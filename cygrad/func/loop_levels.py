@@ -152,7 +152,7 @@ class PlainStep:
 
 
 def resumed(levels: Levels) -> restoring[None]:
-    """Have levels that have ended go on in this thread, without tangents; in one thread at a time, which has RESUMING."""
+    """Have levels that have ended go on in this thread, without tangents. The caller holds RESUMING: in one thread at a time."""
     ended = [level for level in levels if not level.is_active()]
 
     def begin() -> None:

@@ -11,9 +11,11 @@ import cygrad as cg
 from capturing import captured
 from cygrad._core.capture.restoring import restoring
 from cygrad._core.graph.notes import is_noting
+from cygrad._core.levels.level import active_levels
 from cygrad._core.levels.overrides import _overrides_off
-from cygrad.compiling import captures
+from cygrad.compiling import captures, reruns
 from cygrad.compiling.observing import Observation
+from cygrad.func import loop_levels
 
 
 def training_step(w, x):
@@ -130,8 +132,8 @@ def test_the_end_of_a_block_is_not_lost_by_an_interrupt():
     assert kinds == [KeyboardInterrupt, None]
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-@pytest.mark.parametrize("name", ["put_back", "go_back", "end_notes", "set_default_dtype"])
+@pytest.mark.parametrize(("name", "number"), [("put_back", 1), ("put_back", 2), ("go_back", 1), ("go_back", 2), ("go_back", 3),
+                                             ("end_notes", 1), ("set_default_dtype", 1)])
 def test_an_interrupted_run_besides_the_call_is_undone(monkeypatch, name, number):
     """A second value of a float has the function run once more, from the state before the call."""
     function, weight, noise = captured(descend), cg.ones(3), cg.Generator().manual_seed(1)
@@ -141,10 +143,10 @@ def test_an_interrupted_run_besides_the_call_is_undone(monkeypatch, name, number
     descend(other, 0.25, same_noise)
     interrupted, calls = once_interrupted(getattr(captures, name), number)
     monkeypatch.setattr(captures, name, interrupted)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt):        # not where the function has had its call
         function(weight, 0.25, noise)
     monkeypatch.undo()
-    assert calls and weight.equal(other) and noise.get_state().equal(same_noise.get_state())
+    assert len(calls) >= number and weight.equal(other) and noise.get_state().equal(same_noise.get_state())
     assert (cg.is_grad_enabled(), sys.getprofile(), is_noting(), _overrides_off()) == (True, None, False, 0)
 
 
@@ -177,3 +179,24 @@ def test_a_first_call_within_a_handler_is_guarded():
         for number, each in before.items():
             signal.signal(number, each)
     assert results == [2.0, 5.0, 2.0]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(("where", "name"), [(reruns, "_set_grad_enabled"), (reruns, "_set_overrides_off"), (reruns, "set_default_dtype"),
+                                             (loop_levels, "resume_level"), (loop_levels, "exit_level")])
+def test_an_interrupted_run_for_a_backward_leaves_no_mode(monkeypatch, where, name, number):
+    """Of a loop whose level has ended, and of a captured call."""
+    weight = cg.eye(3).requires_grad_()
+    compiled = captured(lambda x: (x @ weight).sin())
+    interrupted, calls = once_interrupted(getattr(where, name), number)
+    for _ in range(2):
+        results = [compiled(cg.ones(2, 3)), cg.func.vmap(lambda c: cg.func.scan(lambda c, x: (c.sin() @ weight, None), c, length=520)[0])(
+            cg.ones(2, 3))]
+        monkeypatch.setattr(where, name, interrupted)
+        for result in results:
+            with contextlib.suppress(KeyboardInterrupt):
+                cg.autograd.grad(result.sum(), weight, create_graph=True)
+        monkeypatch.undo()
+        assert (cg.is_grad_enabled(), is_noting(), _overrides_off(), active_levels()) == (True, False, 0, ())
+    if where is reruns:
+        assert len(calls) >= number

@@ -82,14 +82,14 @@ LOCKS = {
         w = cg.eye(3).requires_grad_()
         value = vmap(lambda c: scan(lambda c, x: (c.sin() @ w, None), c, length=20)[0])(cg.ones(2, 3)).sum()
         def resume():
-            with loop_levels.resumed(levels):
+            with loop_levels.RESUMING, loop_levels.resumed(levels):
                 locked.set()
                 over.wait()
         from cygrad._core.levels.level import enter_level, exit_level
         levels = (enter_level(2, "error"),)
         exit_level(levels[0])
         fork_while(resume)
-        with loop_levels.resumed(levels):
+        with loop_levels.RESUMING, loop_levels.resumed(levels):
             assert levels[0].is_active()
         first, = cg.autograd.grad(value, w, create_graph=True)
         assert cg.autograd.grad(first.sum(), w)[0].isfinite().all()

@@ -6,12 +6,15 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.grouping cimport StepGroup, group_steps, put_off_numbers
+from cygrad._core.capture.kinds cimport shared_memory
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
 from cygrad._core.capture.liveness cimport Touches
 from cygrad._core.capture.shortening cimport shorten
 from cygrad._core.graph.history cimport edge, gradient_edge
+from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
+from cygrad._core.graph.rule_nodes cimport RuleNode
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
@@ -63,15 +66,28 @@ cdef int share_arguments(Note* note, dict known) except -1:
     return 0
 
 
-cdef bint has_history_of(TensorImpl view, TensorImpl base) except -1:
-    """Return True if the gradient of a view goes on to a tensor, by nodes of one input."""
-    cdef int number, base_number
-    cdef Node node = gradient_edge(view, &number), end = gradient_edge(base, &base_number)
-    while node is not None and not (node is end and number == base_number):
-        if node.edges != 1:
-            return False
+cdef int input_of_view(TensorImpl view, list inputs) except -2:
+    """Return the number of the first input that the gradient of a view meets, by operators that make views; -1: there is none.
+
+    A replay makes the view by one operator: backwards of users and hooks on the way would be lost.
+    """
+    cdef TensorImpl other
+    cdef Node node
+    cdef int number, other_number, k
+    try:
+        node = gradient_edge(view, &number)
+    except RuntimeError:        # its base was changed, and autograd cannot follow the view
+        return -1
+    while node is not None:
+        for k in range(len(inputs)):
+            other = inputs[k]
+            if (view.base is not None and (view.base is other or view.base is other.base) and other.storage is view.storage
+                    and gradient_edge(other, &other_number) is node and other_number == number):
+                return k
+        if not isinstance(node, RuleNode) or node.edges != 1 or node.hooks is not None:
+            return -1
         node = edge(node, 0, &number)
-    return node is not None
+    return -1
 
 
 cdef bint is_constant(Layout layout) noexcept:
@@ -191,6 +207,9 @@ cdef class Captured:
         self.place_inputs(inputs)
         self.place_constants()
         self.forward_part.results = [self.place_result(tensor, inputs) for tensor in results]
+        for k, _, _, _ in shared_memory(results):
+            if is_constant(self.forward_part.results[k]) and (<TensorImpl>results[k]).count:        # each replay copies it
+                raise Uncapturable("it returns several views of a constant: return copies, by .clone()")
         if before is not None:
             self.take_places(before)
         self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs) for tensor in back]
@@ -292,18 +311,19 @@ cdef class Captured:
         """Return the layout of a result; one that a step has made gets a base of its own for its memory."""
         cdef Storage storage = owner_of(tensor.storage)
         cdef Slot* slot
-        cdef int number, k
+        cdef int number, nearest, k
         cdef TensorImpl other
-        cdef bint is_view = False
+        cdef bint is_recorded = needs_grad(tensor) and grad_mode()[0], is_view = False
         for k in range(len(inputs)):
             if inputs[k] is tensor:
                 return layout_at(tensor, SAME, k, 0)
+        nearest = input_of_view(tensor, inputs) if is_recorded else -1
         for k in range(len(inputs)):
             other = inputs[k]
             if owner_of(other.storage) is storage:
                 is_view = True
                 if other.dtype_nr == tensor.dtype_nr and other.storage is tensor.storage and (
-                        not needs_grad(tensor) or has_history_of(tensor, other)):
+                        k == nearest if is_recorded else tensor.node is None):      # a replay has the mode of the call
                     return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT,
                                      self.input_bases[k], byte_offset(tensor) - byte_offset(other))
         if is_view:

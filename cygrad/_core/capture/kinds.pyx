@@ -41,8 +41,7 @@ class Uncommon(Exception):
     """Arguments that no program is captured for."""
 
 
-cpdef bint has_hooks(TensorImpl tensor) except -1:
-    """Return True for a tensor whose gradient is kept, or goes to hooks of the tensor or to hooks before its node."""
+cdef inline bint gets_hooks(TensorImpl tensor) except -1:
     cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
     if tensor.flags & RETAINS_GRAD:
         return True
@@ -50,10 +49,19 @@ cpdef bint has_hooks(TensorImpl tensor) except -1:
                                       or hooks.pre and not tensor.is_leaf)
 
 
-cpdef bint has_leaf_hooks(TensorImpl tensor) except -1:
-    """Return True for a leaf with hooks that run where its gradient is added to."""
+cdef inline bint runs_leaf_hooks(TensorImpl tensor) except -1:
     cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
     return hooks is not None and tensor.is_leaf and bool(hooks.accumulated or hooks.pre or hooks.post)
+
+
+def has_hooks(TensorImpl tensor not None):
+    """Return True for a tensor whose gradient is kept, or goes to hooks of the tensor or to hooks before its node."""
+    return gets_hooks(tensor)
+
+
+def has_leaf_hooks(TensorImpl tensor not None):
+    """Return True for a leaf with hooks that run where its gradient is added to."""
+    return runs_leaf_hooks(tensor)
 
 
 cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
@@ -63,9 +71,9 @@ cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
         raise Uncommon("a tensor of a subclass, with a tangent, or inside of vmap")
     if needs_grad(tensor):
         bits |= NEEDS_GRAD
-        if not may_have_hooks and has_hooks(tensor):
+        if not may_have_hooks and gets_hooks(tensor):
             raise Uncommon("a tensor with hooks")
-        bits |= HAS_LEAF_HOOKS if has_leaf_hooks(tensor) else 0
+        bits |= HAS_LEAF_HOOKS if runs_leaf_hooks(tensor) else 0
     bits |= (IS_INFERENCE if tensor.flags & INFERENCE else 0) | (IS_VIEW if tensor.flags & VIEW else 0)
     bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
     return bits | (IS_LEAF if tensor.node is None else 0)

@@ -3,15 +3,16 @@
 cimport cython
 
 cdef enum:
-    MOST_TRIES = 8
+    MOST_TRIES = 8      # of an end: handlers may raise again, but one with an error of its own must not run for ever
 
 
 @cython.binding(False)
 cdef class restoring:
     """Run `begin` on entry, whose result `as` has, and `end(kind)` on exit, with the type of the exception or None; also if `begin` fails.
 
-    There is no code of Python in between, where handlers of signals would run. One may interrupt the functions: `end` runs again then, and
-    its exception is raised when the work is done. So `end` must have the same effect after another one, or a part of one.
+    No code of Python runs between the functions and the `with` statement, so no handler of a signal does, unless a profiler or a debugger
+    in Python is set. A handler may interrupt the functions: `end` runs again then, and its exception is raised when the work is done. So
+    `end` must have the same effect after another one, or a part of one.
     """
     cdef object begin, end
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
+import sys
 import warnings
 from collections import Counter
 from types import FunctionType, MethodType
@@ -111,9 +113,16 @@ class Compiled:
         return f"<compiled {self._function!r}>"
 
     def __reduce__(self) -> Any:
-        """Copy and pickle as the function: a `def` by its name; programs stay behind."""
-        return (self._function.__qualname__ if isinstance(self._function, FunctionType)
-                else (type(self), (self._function, self._fullgraph, self._follows_floats)))
+        """Pickle by the name, if that leads here, else as the function; programs stay behind."""
+        named: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for name in getattr(self, "__qualname__", "").split("."):
+            named = getattr(named, name, None)
+        return self.__qualname__ if named is self else (type(self), (self._function, self._fullgraph, self._follows_floats))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        """Copy as the function: a `def` is its own copy."""
+        is_own = isinstance(self._function, (FunctionType, staticmethod))
+        return self if is_own else type(self)(copy.deepcopy(self._function, memo), self._fullgraph, self._follows_floats)
 
     def cache_info(self) -> CacheInfo:
         """Return how often calls were replayed, captured, and neither."""

@@ -67,6 +67,7 @@ from cygrad.compiling.outside_values import (
     owner_of_name,
     parts_of,
     special_names_of,
+    tensors_in,
 )
 from cygrad.compiling.repeated_code import changes_of, reason_of_hook
 from cygrad.tensor import Tensor
@@ -182,7 +183,7 @@ class Observation:
         if reason:
             self.end(frame, reason)
         elif function is warnings.warn or function is warnings.warn_explicit:
-            self.guard_alone(GuardSource.RESULT, filters_of_warnings)
+            self.guard_alone(GuardSource.RESULT, filters_of_warnings, "the filters of warnings")
 
     def meet_result(self, frame: FrameType, value: Any) -> None:
         """Meet the result of a call: one that stays in a cache, or an object that a library had before, such as a logger."""
@@ -225,7 +226,7 @@ class Observation:
                             "program")
         self.add_names(names_in(code))
         if names_in(code) & CLASS_CHECKS:
-            self.guard_alone(GuardSource.RESULT, abc.get_cache_token)
+            self.guard_alone(GuardSource.RESULT, abc.get_cache_token, "the registered classes")
         for name in imports_of(code, frame):
             if name in sys.modules:
                 self.guard(GuardSource.KEY, sys.modules, name)
@@ -350,7 +351,7 @@ class Observation:
             self.refuse(f"its code can use a {type(value).__name__}, which {reason}: give the result as an argument")
             return
         if isinstance(value, abc.ABCMeta):      # isinstance() and patterns ask it
-            self.guard_alone(GuardSource.RESULT, abc.get_cache_token)
+            self.guard_alone(GuardSource.RESULT, abc.get_cache_token, "the registered classes")
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
         if self.codes_of_arguments and isinstance(value, (set, frozenset, dict, list, tuple)) and not self.codes_of_arguments.isdisjoint(
@@ -368,9 +369,9 @@ class Observation:
                 self.reach(part)
         for cache, key in keys_of_cache(value):     # of results, which an emptied cache does not have
             self.guard(GuardSource.KEY, cache, key)
-            self.tensor_keys.update(id(each) for each in (key if isinstance(key, (tuple, list)) else ()) if isinstance(each, TensorImpl))
+            self.tensor_keys.update(map(id, tensors_in(key)))
         if isinstance(value, weakref.ReferenceType):
-            self.guard(GuardSource.RESULT, value, "a weak reference")
+            self.guard(GuardSource.RESULT, value, "the object of a weak reference")
         if isinstance(value, FunctionType):
             self.reach_function(value)
         elif isinstance(value, (list, tuple, deque)):

@@ -177,6 +177,14 @@ def keys_of_cache(value: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
                 yield from ((part, key) for key in part)
 
 
+def tensors_in(key: Any) -> Iterator[TensorImpl]:
+    """Yield the tensors in a key of a cache: in tuples, and in lists that stand for several arguments."""
+    if isinstance(key, TensorImpl):
+        yield key
+    for part in key if isinstance(key, (tuple, list, frozenset)) else ():
+        yield from tensors_in(part)
+
+
 def is_lookup(value: Any) -> bool:
     """Return True for a function that looks attributes up by names which are no part of the code."""
     if isinstance(value, (type, *LOOKUP_CLASSES)):

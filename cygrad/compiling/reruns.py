@@ -9,7 +9,7 @@ from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import argument_tensors, signature_of
-from cygrad._core.graph.modes import _set_grad_enabled, _set_inference_mode, is_grad_enabled
+from cygrad._core.graph.modes import RecordingMode
 from cygrad._core.graph.saved import released_error_of, set_thread_hooks, thread_hooks
 from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _overrides_off, _set_overrides_off
@@ -40,23 +40,22 @@ def as_in_a_call(entry: Entry) -> restoring[None]:
 
     It may run in inference mode, with another default dtype, with hooks on saved tensors, and in modes of functions.
     """
-    off, is_recording, inference = _overrides_off(), is_grad_enabled(), _set_inference_mode(-1)
-    dtype, hooks, modes = get_default_dtype(), thread_hooks(), _entered_modes()
+    off, dtype, hooks, modes = _overrides_off(), get_default_dtype(), thread_hooks(), _entered_modes()
+    recording = RecordingMode(grad=True, inference=False)
 
     def begin() -> None:
         set_default_dtype(entry.dtype)
         set_thread_hooks(None)
         _ask_modes([])
         _set_overrides_off(0)
-        _set_inference_mode(0)
-        _set_grad_enabled(True)
+        recording.__enter__()
 
     def end(_: object) -> None:
         set_default_dtype(dtype)
         set_thread_hooks(hooks)
         _ask_modes(modes)
-        _set_inference_mode(inference)
-        _set_grad_enabled(is_recording)
+        with contextlib.suppress(RuntimeError):     # it was not entered, or was left before an interrupt
+            recording.__exit__()
         _set_overrides_off(off)
 
     return restoring(end, begin)

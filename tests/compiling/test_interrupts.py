@@ -182,7 +182,7 @@ def test_a_first_call_within_a_handler_is_guarded():
 
 
 @pytest.mark.parametrize("number", [1, 2])
-@pytest.mark.parametrize(("where", "name"), [(reruns, "_set_grad_enabled"), (reruns, "_set_overrides_off"), (reruns, "set_default_dtype"),
+@pytest.mark.parametrize(("where", "name"), [(reruns, "_ask_modes"), (reruns, "_set_overrides_off"), (reruns, "set_default_dtype"),
                                              (loop_levels, "resume_level"), (loop_levels, "exit_level")])
 def test_an_interrupted_run_for_a_backward_leaves_no_mode(monkeypatch, where, name, number):
     """Of a loop whose level has ended, and of a captured call."""

@@ -101,3 +101,15 @@ def test_failing_backwards_are_not_counted_where_a_value_has_changed():
             scale[0] = 2.0
         else:
             assert grad(second.sum(), x)[0].equal(x.detach().exp())
+
+
+def test_a_failing_backward_in_inference_mode_leaves_its_modes():
+    compiled = captured(lambda x: (x.sin(), x.exp()))
+    for _ in range(3):
+        x = cg.ones(3, requires_grad=True)
+        first, second = compiled(x)
+        with cg.inference_mode():
+            with contextlib.suppress(RuntimeError):
+                grad([first, second], x, [cg.ones(3), cg.ones(3)], create_graph=True)
+            assert not cg.is_grad_enabled() and cg.is_inference_mode_enabled()
+        assert cg.is_grad_enabled() and not cg.is_inference_mode_enabled()

@@ -1,9 +1,11 @@
 """Classes that change after a function is captured: registered ones, and names that they get later."""
 
 import abc
+import copy
 import dataclasses
 import functools
 import numbers
+import pickle
 import types
 import typing
 import weakref
@@ -143,3 +145,18 @@ def test_compiled_attributes_of_classes_are_bound_as_pythons_are():
     assert layer.step == layer.step != other.step and layer.step.__self__ is layer and {layer.step: 1}[layer.step]
     assert layer.step.__name__ == "step" and layer.step.__doc__ == "Return a product." and weakref.WeakMethod(layer.step)() == layer.step
     assert layer.step.cache_info().hits == 4
+
+
+def double(x):
+    return x * 2
+
+
+under_another_name = cg.compile(double)
+
+
+@pytest.mark.parametrize("compiled", [under_another_name, Layer.fixed, Layer.step, cg.compile(double, dynamic=True), cg.compile(Scale())],
+                         ids=["another name", "static", "a method", "dynamic", "an object"])
+def test_compiled_functions_are_pickled_and_copied(compiled):
+    arguments = (Layer(), cg.ones(1)) if compiled is Layer.step else (cg.ones(1),)
+    for other in (pickle.loads(pickle.dumps(compiled)), copy.deepcopy(compiled), copy.copy(compiled)):
+        assert other(*arguments).item() == compiled(*arguments).item()

@@ -17,6 +17,11 @@ def norm(x):
     return (x * x).sum()
 
 
+@functools.cache
+def total(items):
+    return sum(total(item) if type(item) is tuple else item.sum() for item in items)
+
+
 def with_weak_set(tensor):
     tensors = weakref.WeakSet([tensor])
     return lambda x: x * 2 if x in tensors else x * 3
@@ -32,8 +37,9 @@ def by_identity(tensor):
     return lambda x: x * 2 if x is reference() else x * 3
 
 
-@pytest.mark.parametrize("make", [with_weak_set, with_weak_keys, by_identity, lambda tensor: lambda x: x / norm(x)],
-                         ids=["a weak set", "weak keys", "a weak reference", "a cache"])
+@pytest.mark.parametrize("make", [with_weak_set, with_weak_keys, by_identity, lambda tensor: lambda x: x / norm(x),
+                                  lambda tensor: lambda x: x / total(((x, A), tensor)), lambda tensor: lambda x: x / total(items=(x, A))],
+                         ids=["a weak set", "weak keys", "a weak reference", "a cache", "a tuple in a cache", "a keyword in a cache"])
 def test_an_argument_that_code_looks_for(make):
     first, second = cg.tensor([2.0]), cg.tensor([4.0])
     function = make(first)
@@ -83,3 +89,33 @@ def test_a_weak_reference_whose_object_dies():
     assert [compiled(cg.ones(1)).item() for _ in range(3)] == [2.0] * 3
     model.rate = 5.0
     assert [compiled(cg.ones(1)).item() for _ in range(3)] == [5.0] * 3
+
+
+class Listener:
+    def rate(self):
+        return 5.0
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("with_loop", [False, True])
+def test_weak_references_to_methods(with_loop):
+    """They give another method each time."""
+    listener = Listener()
+    method = weakref.WeakMethod(listener.rate)
+
+    def step(x):
+        return x * 0.5 + method()()
+
+    if with_loop:
+        assert cg.func.fori_loop(0, 80, lambda i, x: step(x), cg.ones(1, dtype=cg.float64)).item() == pytest.approx(10.0)
+    assert [cg.compile(step)(cg.ones(1)).item() for _ in range(3)] == [5.5] * 3
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_the_object_of_a_weak_reference_is_named_in_the_warning():
+    objects, number = [Listener()], [0]
+    reference = weakref.ref(objects[0])
+    compiled = cg.compile(lambda x: x * number[0] if reference() is None else x * (number[0] + 1))
+    for number[0] in range(20):     # noqa: PLR1704
+        objects[0] = Listener()
+        assert compiled(cg.ones(1)).item() == compiled(cg.ones(1)).item()

@@ -146,7 +146,7 @@ cdef class Guard:
     def __repr__(self):
         names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
                  CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor",
-                 INPUT: "{name}", VERSION: "{name}", RESULT: "{holder.__name__}()", CLASS: "a method of {holder.__name__}"}
+                 INPUT: "{name}", VERSION: "{name}", RESULT: "{name}", CLASS: "a method of {holder.__name__}"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):

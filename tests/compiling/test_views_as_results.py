@@ -1,0 +1,160 @@
+"""Results in the memory of arguments, constants as results, and results with hooks."""
+
+import warnings
+
+import pytest
+
+import cygrad as cg
+from capturing import X, captured, refusal
+from cygrad.autograd import Function, grad
+
+VIEWS = {
+    "select": lambda a, b: b[0],
+    "transposed": lambda a, b: b.view(2, 1).T,
+    "beside a result": lambda a, b: (a * 2, b[1:]),
+    "detached": lambda a, b: (b.detach()[0], (a * b).sum()),
+    "of a view": lambda a, b: b.view(2, 1)[1:].flatten(),
+}
+PARTS = {
+    "rows": lambda w: (w[0], w[1]),
+    "swapped": lambda w: (w[1], w[0]),
+    "overlapping": lambda w: (w.view(-1)[:2], w.view(-1)[1:3]),
+    "with the whole": lambda w: (w, w[1]),
+    "first detached": lambda w: (w[0].detach(), w[1]),
+    "second detached": lambda w: (w[0], w[1].detach()),
+    "view of itself": lambda w: (w[1], w[1][:2]),
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_views_of_one_of_several_arguments_in_its_memory_have_its_history(view, parts):
+    compiled = captured(view)
+    for _ in range(3):
+        gradients = []
+        for function in (compiled, view):
+            w = cg.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], requires_grad=True)
+            arguments = parts(w)
+            values = function(*arguments)
+            recorded = [value for value in (values if type(values) is tuple else [values]) if value.requires_grad]
+            sources = [w, *(each for each in arguments if each.requires_grad)]
+            brought = grad(recorded, sources, [value.detach() + 1 for value in recorded], allow_unused=True) if recorded else ()
+            gradients.append([value.tolist() for value in recorded] + [None if each is None else each.tolist() for each in brought])
+        assert gradients[0] == gradients[1]
+
+
+class Tenfold(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 10
+
+
+def with_hook(x):
+    row = x[:]
+    row.register_hook(lambda gradient: gradient * 10)
+    return row[0]
+
+
+def with_hook_of_node(x):
+    row = x[:]
+    if row.requires_grad and row.grad_fn is not None:
+        row.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0] * 10,))
+    return row[0]
+
+
+def with_view_before_a_change(w):
+    with cg.no_grad():
+        row = w[0]
+        w.mul_(2)
+    return row
+
+
+def recorded_within(w):
+    with cg.enable_grad():
+        return w[0]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("records", [True, False])
+@pytest.mark.parametrize("function", [lambda x: Tenfold.apply(x)[0], with_hook, with_hook_of_node, with_view_before_a_change,
+                                      recorded_within, lambda x: x.T, lambda x: (x[0], x.sin())[0]])
+def test_views_whose_gradient_does_not_go_to_the_argument_alone(function, records):
+    """A replay makes a view by one operator of the argument."""
+    compiled = cg.compile(function)
+    for _ in range(3):
+        outcomes = []
+        for each in (compiled, function):
+            w = cg.tensor([[0.0, 1.0], [2.0, 3.0]], requires_grad=True)
+            with cg.set_grad_enabled(records):
+                value = each(w)
+            try:
+                outcomes.append((value.tolist(), value.requires_grad, grad(value.sum(), w)[0].tolist()))
+            except RuntimeError as error:
+                outcomes.append((value.tolist(), str(error)[:60]))
+        assert outcomes[0] == outcomes[1]
+
+
+def test_a_part_of_a_parameter_is_captured_under_no_grad():
+    compiled = captured(lambda x, w: (w[0], x @ w.T))
+    w = cg.ones(2, 2, requires_grad=True)
+    with cg.no_grad():
+        for _ in range(3):
+            compiled(cg.ones(2), w)
+    assert compiled.cache_info().hits == 2
+
+
+def test_results_with_hooks_are_not_captured():
+    """In eager they run before hooks of the caller and before `retain_grad`; in a replay they would run after."""
+    def clipped(x, of_view):
+        y = x[:] if of_view else x.sin()
+        y.register_hook(lambda gradient: gradient.clamp(-0.1, 0.1))
+        return y
+
+    for of_view in (False, True):
+        assert "a tensor with a hook" in refusal(clipped, X.clone().requires_grad_(), of_view)
+
+
+def test_gradients_with_hooks_are_not_captured():
+    def sets(x):
+        gradient = (x.detach() * 2).requires_grad_() * 3
+        gradient.register_hook(lambda g: g * 10)
+        x.grad = gradient
+
+    assert "sets as a gradient, a tensor with a hook" in refusal(sets, X.clone().requires_grad_())
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, mask: (x[mask] * 2, x[mask].exp().sum() + (x * x).sum()),
+    lambda x, mask: (cg.zeros(2), x * cg.tensor([2.0, 3.0, 4.0])),
+    lambda x, mask: (cg.full((3,), 2.0), x.exp()),
+], ids=["without elements", "a constant beside one", "a constant"])
+def test_results_that_no_backward_reads_may_change(function):
+    compiled = captured(function)
+    for mask in (cg.tensor([True, False, True]), cg.tensor([False] * 3)):
+        for _ in range(3):
+            gradients = []
+            for each in (compiled, function):
+                x = X.clone().requires_grad_()
+                first, second = each(x, mask)
+                with cg.no_grad():
+                    first.mul_(10)
+                gradients.append(grad(second.sum(), x)[0].tolist())
+            assert gradients[0] == gradients[1]
+
+
+@pytest.mark.parametrize("function", [lambda x: (x * 2, TABLE := cg.tensor([1.0, 2.0, 3.0]), TABLE[:1]),
+                                      lambda x: (x[:0], *cg.zeros(3).split([0, 3])), lambda x: (x + 1, cg.zeros(2), cg.zeros(2))])
+def test_constants_that_share_memory(function):
+    """Each replay copies a constant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for each in (cg.compile(function),) * 3:
+            first, second, third = each(X.clone())
+            second.add_(10)
+            expected = function(X.clone())
+            expected[1].add_(10)
+            assert [first.tolist(), second.tolist(), third.tolist()] == [value.tolist() for value in expected]

@@ -118,7 +118,7 @@ class Capture:
                 self.reason, self.may_settle = str(error), isinstance(error, Unsettled)
             except MemoryError:     # for the program; the function has had enough
                 pass
-            except RuntimeError as error:       # of a view that has no history any more
+            except (RuntimeError, Uncommon) as error:       # of a view that has no history any more; of a gradient that stands for others
                 self.reason = str(error)
         return value
 
@@ -302,6 +302,7 @@ class Capture:
         observation.begin_repeated(notes.hooks)
         try:
             with undone(notes), unharmed(), observation, notes, tangents_seen(active_levels(), False):      # of plain tensors
+                notes.begin_backward()
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
                 self.changes_back = changes_by_counter(tensors + weights, changes_since(versions, tensors + weights), ())
         except (MemoryError, Uncapturable):

@@ -273,6 +273,27 @@ def test_inputs_that_only_other_results_need_may_change():
     same(gradients[1], gradients[2])
 
 
+def test_a_penalty_by_leaves_of_the_function_beside_a_running_mean():
+    """The loss alone is differentiated: the function runs once more, and its leaves and hooks are no changes of other tensors."""
+    weight, mean = X.clone().requires_grad_(), cg.zeros(3)
+
+    def critic(x):
+        score = (x * weight).tanh()
+        with cg.no_grad():
+            mean.mul_(0.9).add_(score)
+        middle = (x * 0.5).detach().requires_grad_()
+        middle.register_hook(lambda gradient: gradient * 2)
+        slope, = grad((middle * weight).tanh().sum(), middle, create_graph=True)
+        penalty = (slope - 1).square().mean()
+        return score.mean() + penalty, penalty
+
+    compiled, gradients = captured(critic), []
+    for function in (compiled, critic):
+        mean.zero_()
+        gradients.append([grad(function(X + number)[0], weight)[0].tolist() for number in range(4)])
+    assert gradients[0] == gradients[1] and compiled.cache_info().hits == 3
+
+
 # ----- A second backward -----
 SAVING_NOTHING = {"a number": lambda x: (x * 2).sum(), "a view": lambda x: x[1:] - 1, "a sum": lambda x: (x + x.flip(0)).mean()}
 

@@ -295,3 +295,24 @@ def test_steps_of_scans_run_as_they_are():
         last, _ = compile(lambda start: cg.func.scan(step, start, cg.zeros(1, 3, dtype=cg.float64)))(X)
         with pytest.raises(RuntimeError, match="second time"):
             last.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_gradient_with_a_tangent_or_of_a_subclass():
+    class Marked(cg.Tensor):
+        pass
+
+    def step(x):
+        loss = (x * weight).sin().sum()
+        loss.backward()
+        return loss.detach()
+
+    weight = cg.tensor([1.0, 2.0], requires_grad=True)
+    compiled, x = cg.compile(step), cg.tensor([0.1, 0.2])
+    for change in (lambda: cg.func.jvp(step, (x,), (x,)), lambda: setattr(weight, "grad", weight.detach().clone().as_subclass(Marked))):
+        for _ in range(3):
+            weight.grad = None
+            change()
+            assert compiled(x).item() == step(x).item()
+        weight.grad = None
+        assert [compiled(x).item() for _ in range(3)] == [step(x).item()] * 3

@@ -79,7 +79,8 @@ cdef class Notes:
     cdef Py_ssize_t first_repeated          # the number of slots before
     cdef dict flags                         # number of a tensor: the tensor, and its requires_grad before a repeated step has set that
     cdef list handles                       # of hooks that repeated steps have registered
-    cdef readonly bint changes_tensors      # repeated steps have changed tensors from before, other than their values and gradients
+    cdef Py_ssize_t flags_before_backward, handles_before_backward
+    cdef readonly bint changes_tensors      # steps of a repeated backward have changed tensors other than by values and gradients
     cdef dict before_gradients              # number of a tensor: its .grad before the repeated steps, if that had changed already
     cdef readonly list hooks                # that were registered
     cdef readonly list arrays               # of NumPy's that were read as constants

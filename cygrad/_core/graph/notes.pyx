@@ -170,24 +170,29 @@ cdef class Notes:
             return
         self.repeats = self.looks.repeats = True
         self.first_repeated, self.before, self.flags, self.handles, self.generators = self.slot_count, {}, {}, [], {}
+        self.flags_before_backward = self.handles_before_backward = 0
         self.before_gradients = {number: (<TensorImpl>(<tuple>pair)[0]).gradient for number, pair in self.gradients.items()}
+
+    def begin_backward(self):
+        """Say that from now on the steps are a backward's: other tensors than the function's own must keep their flags and hooks."""
+        self.flags_before_backward, self.handles_before_backward = len(self.flags), len(self.handles)
 
     def restore(self):
         """Give memory from before the repeated steps the values and versions that it had, and tensors their gradients."""
         cdef TensorImpl tensor
         if self.before is None:
             return
-        for pair in self.flags.values():
+        for number, pair in enumerate(self.flags.values()):
             tensor = (<tuple>pair)[0]
             if Py_REFCNT(<PyObject*>tensor) > OWN_REFERENCES and tensor.flags & REQUIRES_GRAD != <unsigned>(<tuple>pair)[1]:
                 tensor.flags ^= REQUIRES_GRAD
-                self.changes_tensors = True
+                self.changes_tensors |= number >= self.flags_before_backward
         tensor = pair = None
         self.flags.clear()      # tensors of the steps die here, and hooks on them
-        for handle in self.handles:
+        for number, handle in enumerate(self.handles):
             if handle.hooks_dict_ref() is not None:
                 handle.remove()
-                self.changes_tensors = True
+                self.changes_tensors |= number >= self.handles_before_backward
         put_back([*self.before.values()], [((<tuple>pair)[0], self.before_gradients.get(number, (<tuple>pair)[1]))
                                            for number, pair in self.gradients.items()])
         self.before = None

@@ -1,7 +1,6 @@
 """Signatures of calls: two of them are equal where one program holds for both, and a call is compared with one without making its own."""
 
 import collections
-import importlib.util
 import itertools
 
 import numpy as np
@@ -130,8 +129,8 @@ def test_sums_of_products_have_eagers_bits_with_and_without_contractions(functio
     assert compiled.cache_info().misses == 2
 
 
-@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="SciPy is not installed")
 def test_the_library_of_fourier_transforms_belongs_to_a_signature():
+    pytest.importorskip("scipy", reason="SciPy is not installed")
     known = signature_of((X,), {}, [], [])
     cg.config.set_fft_library("scipy")
     try:

@@ -74,6 +74,8 @@ cdef int input_of_view(TensorImpl view, list inputs) except -2:
     cdef TensorImpl other
     cdef Node node
     cdef int number, other_number, k
+    if view.base is None:
+        return -1
     try:
         node = gradient_edge(view, &number)
     except RuntimeError:        # its base was changed, and autograd cannot follow the view
@@ -81,7 +83,7 @@ cdef int input_of_view(TensorImpl view, list inputs) except -2:
     while node is not None:
         for k in range(len(inputs)):
             other = inputs[k]
-            if (view.base is not None and (view.base is other or view.base is other.base) and other.storage is view.storage
+            if ((view.base is other or view.base is other.base) and other.storage is view.storage
                     and gradient_edge(other, &other_number) is node and other_number == number):
                 return k
         if not isinstance(node, RuleNode) or node.edges != 1 or node.hooks is not None:

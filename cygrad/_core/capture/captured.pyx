@@ -234,7 +234,7 @@ cdef class Captured:
 
     cdef bint is_watched(self, TensorImpl result, Layout layout) except -1:
         """Return True if a backward may read a result. Constants, with results of no elements, have one base."""
-        if layout.kind != MADE or layout.base != CONSTANTS:
+        if not is_constant(layout):
             return layout.kind == MADE
         return result.count and self.notes.slots[self.notes.number_of(owner_of(result.storage))].last_step >= self.backward_part.first
 

@@ -22,14 +22,15 @@ cdef bint pending_product(TensorImpl x, Operand* factors, list storages) except 
     cdef const Program* program
     cdef const Step* step
     cdef const Slot* slot
-    cdef int writer, k
+    cdef int number, writer, k
     if storage.program is NULL or not cg_is_floating_point[x.dtype_nr] or cg_loops_of[x.dtype_nr] != x.dtype_nr:
         return False
     pending = <Pending>storage.program
-    if pending.running or not pending.is_whole(x) or not pending.contracts[pending.slot_of(x)]:
+    number = pending.slot_of(x)
+    if pending.running or not pending.is_whole(x) or not pending.contracts[number]:
         return False
     program = &pending.program
-    writer = last_writer(program, pending.slot_of(x), 0, program.step_count)
+    writer = last_writer(program, number, 0, program.step_count)
     step = &program.steps[writer]
     if step.masks or step.kernel is NULL or step.kernel.form != CG_PRODUCT:
         return False

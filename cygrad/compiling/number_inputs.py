@@ -84,7 +84,8 @@ class FloatInput:
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         others = [value for value in args if isinstance(value, TensorImpl)]
-        if all(number_dtype(other.dtype) is not None and other.layout is strided for other in others):
+        numbers = [value for value in (*args, *(kwargs or {}).values()) if issubclass(type(value), FloatInput)]
+        if numbers and all(other.layout is strided and number.fits(other.dtype) for other in others for number in numbers):
             if func.__name__ in SAME_BITS and len(args) == 2 and len(others) == 1 and not kwargs:
                 return func(*(value.beside(others[0]) if type(value) is cls else value for value in args))
             if len({other.dtype for other in others}) == 1 and others[0].is_floating_point():
@@ -109,6 +110,10 @@ class FloatInput:
             return None
         operator, first, *operands = with_tensor(numbers[0].beside(tensors[1]), *tensors)
         return getattr(first, operator + in_place)(*operands)
+
+    def fits(self, dtype: Any) -> bool:
+        """Return True if a tensor in place of the number gives the same bits beside tensors of a dtype, for all values that it may have."""
+        return number_dtype(dtype) is not None
 
     def beside(self, other: Any) -> Any:
         """Return the tensor, as an operand beside another one: one of integers, or a 0-d one, would be promoted to float64."""
@@ -180,14 +185,10 @@ class IntInput(FloatInput):
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         if func.__name__ in INDEXING:
             return func(*replaced(args, cls, cls.__place__), **(kwargs or {}))
-        others = [value for value in args if isinstance(value, TensorImpl)]
-        if not all(value.fits(other.dtype) for value in args if type(value) is cls for other in others):
-            return called_again(func, args, kwargs or {})
         return super().__torch_function__(func, types, args, kwargs)
 
     def fits(self, dtype: Any) -> bool:
-        """Return True if tensors of a dtype take the number for all values that it may have."""
-        return dtype.kind in "bfc" or dtype.kind == "i" and self.bound <= iinfo(dtype).max
+        return super().fits(dtype) and (dtype.kind in "bfc" or dtype.kind == "i" and self.bound <= iinfo(dtype).max)
 
     def beside(self, other: Any) -> Any:
         """Return the tensor as an operand, of integers beside integers."""

@@ -32,7 +32,9 @@ class History(NamedTuple):
         return any(node._frees_values() for node in self.nodes)
 
     def read_often(self, sources: Sequence[Any], differentiable: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """Return the differentiable inputs whose gradients have several parts: their places among these, and their numbers."""
+        """Return the differentiable inputs whose gradients have several parts, or elements that are added one by one: their places among
+        these, and their numbers.
+        """
         counts = Counter(self.edges)
         return tuple((k, number) for k, number in enumerate(differentiable) if counts[sources[number]._gradient_edge()] > 1)
 

@@ -178,7 +178,7 @@ def keys_of_cache(value: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
 
 
 def tensors_in(key: Any) -> Iterator[TensorImpl]:
-    """Yield the tensors in a key of a cache: in tuples, and in lists that stand for several arguments."""
+    """Yield the tensors in a key of a cache, also in tuples and frozensets, and in lists that stand for several arguments."""
     if isinstance(key, TensorImpl):
         yield key
     for part in key if isinstance(key, (tuple, list, frozenset)) else ():

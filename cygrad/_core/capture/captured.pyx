@@ -9,6 +9,7 @@ from cygrad._core.capture.grouping cimport StepGroup, group_steps, put_off_numbe
 from cygrad._core.capture.kinds cimport shared_memory
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
 from cygrad._core.capture.liveness cimport Touches
+from cygrad._core.capture.recomputing cimport recompute
 from cygrad._core.capture.shortening cimport shorten
 from cygrad._core.graph.history cimport edge, gradient_edge
 from cygrad._core.graph.modes cimport grad_mode
@@ -61,7 +62,8 @@ cdef int share_arguments(Note* note, dict known) except -1:
     cdef bytes content = (<const char*>note.arguments)[:note.argument_bytes]
     cdef size_t place = known.setdefault(content, <size_t>note.arguments)
     if place != <size_t>note.arguments:
-        free(note.arguments)
+        if not note.borrowed:
+            free(note.arguments)
         note.arguments, note.borrowed = <void*>place, True
     return 0
 
@@ -200,8 +202,10 @@ cdef class Captured:
             raise Uncapturable("there was no memory to note it")
         put_off_numbers(notes, 0, self.forward_part.end)
         put_off_numbers(notes, self.backward_part.first, notes.count)
+        outputs = self.slots_of_results(results + back)
+        split = recompute(notes, self.forward_part.end, outputs)
         self.find_shared(before)
-        split = shorten(notes, self.forward_part.end, self.slots_of_results(results + back))
+        split = shorten(notes, split, outputs)
         self.forward_part.end = self.backward_part.first = split
         self.backward_part.end = notes.count
         self.number_bases(<int>len(inputs), before)
@@ -391,7 +395,7 @@ cdef class Captured:
         cdef int j
         for k in range(self.notes.count):
             note = &self.notes.notes[k]
-            for j in range(note.count if note.traits.again is not NULL else 0):
+            for j in range(note.count if note.traits.large is not NULL else 0):
                 self.notes.slots[note.places[j].slot].shared = True
         for k in range(self.notes.forgotten_slots):
             self.notes.slots[k].shared |= before.notes.slots[k].shared

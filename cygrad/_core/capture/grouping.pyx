@@ -92,7 +92,7 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
         conflicts = False
         for j in range(count if note.kind == LAUNCH else 0):
             conflicts = conflicts or conflict(note, &waiting[j])
-        if note.kind == LAUNCH and note.traits.again is NULL and count < MOST_PASSED and (conflicts or touches_any(note, reduced)):
+        if note.kind == LAUNCH and note.traits.large is NULL and count < MOST_PASSED and (conflicts or touches_any(note, reduced)):
             waiting[count] = note[0]
             count += 1
             continue
@@ -100,7 +100,7 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
             for j in range(count):
                 notes.notes[place + j] = waiting[j]
             place, count = place + count, 0
-        if note.traits.again is not NULL and not note.traits.makes:
+        if note.traits.large is not NULL and not note.traits.large.makes:
             reduced.add(note.places[note.count - 1].slot)
         if place != k:
             notes.notes[place] = note[0]

@@ -209,7 +209,7 @@ cdef class Replay(Captured):
         cdef Note* note = &self.notes.notes[k]
         if note.kind == CALL:
             self.run_call(self.calls[note.outcome], storages, pointers)
-        elif note.traits.again is not NULL and settings.fuses and not (profiling_threads and is_profiling()):
+        elif note.traits.large is not NULL and settings.fuses and not (profiling_threads and is_profiling()):
             self.run_again(k, dying, storages, pointers)
         else:
             self.run_touching(part, k, storages, pointers, scratch)
@@ -249,7 +249,7 @@ cdef class Replay(Captured):
         cdef int j, base
         for j in range(note.count):
             base = self.places[k][0][j]
-            if note.traits.makes and j == note.count - 1:
+            if note.traits.large.makes and j == note.count - 1:
                 break
             storage = self.storage_of_base(base, storages, pointers)
             operands.append(storage)
@@ -257,8 +257,8 @@ cdef class Replay(Captured):
         storage = None
         for base in dying:      # before: a pending result without another reference is never written
             storages[base] = None
-        result = note.traits.again(note.arguments, operands, starts)
-        if note.traits.makes:
+        result = note.traits.large.again(note.arguments, operands, starts)
+        if note.traits.large.makes:
             base = self.places[k][0][note.count - 1]
             storages[base], pointers[base] = result.storage, result.storage.data
         return 0

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
-from cygrad._core.graph.launches cimport Launch, Traits, add_input, add_output, begin_launch, clear_arguments, run_launch
+from cygrad._core.graph.launches cimport LargeTraits, Launch, Traits, add_input, add_output, begin_launch, clear_arguments, run_launch
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for, fill_from,
@@ -12,10 +12,11 @@ from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, desc
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, compute_operands, defer_map, defer_number
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
-from cygrad._kernels.drivers.packing cimport count_elements, load_operand, operand_words, store_operand
+from cygrad._kernels.drivers.packing cimport count_elements, load_operand, operand_words, row_major_count, store_operand
 from cygrad._kernels.programs.groups cimport fuse_elementwise, fuse_loop
 from cygrad._kernels.programs.linked cimport Loop, run_loop
 from cygrad._kernels.programs.steps cimport Program, dtype_of
+from cygrad._kernels.system.threads cimport COST_ARITHMETIC
 
 cdef enum:
     NUMBER_WORDS = sizeof(cg_number) // sizeof(intptr_t)
@@ -48,7 +49,7 @@ cdef int run_map(void* arguments, char** data) noexcept nogil:
 
 
 # ----- One loop -----
-cdef Traits OF_LOOPS = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=fuse_loop)
+cdef Traits OF_LOOPS = Traits(steady=True, safe=True, large=NULL, store=NULL, run_stored=NULL, fuse=fuse_loop)
 
 
 cdef TensorImpl launch_loop(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, TensorImpl result):
@@ -156,10 +157,21 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
     return tensor
 
 
-cdef Traits OF_MAPS = Traits(steady=True, safe=True, makes=False, again=NULL, store=store_map, run_stored=run_stored_map,
-                             fuse=fuse_map)
-cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, makes=True, again=map_again, store=NULL, run_stored=NULL,
-                                   fuse=NULL)
+cdef intptr_t space_of_map(const void* arguments, int tensor) noexcept:
+    cdef const Map* map = <const Map*>arguments
+    cdef int k, tensors = -1
+    for k in range(map.count):
+        tensors += not map.is_number[k]
+        if tensors == tensor:
+            return row_major_count(&map.operands[k], map.ndim, map.shape)
+    return 0
+
+
+cdef Traits OF_MAPS = Traits(steady=True, safe=True, large=NULL, store=store_map, run_stored=run_stored_map, fuse=fuse_map)
+cdef LargeTraits LARGE = LargeTraits(again=map_again, space_of=space_of_map, makes=True, is_cheap=False)
+cdef LargeTraits LARGE_AND_CHEAP = LargeTraits(again=map_again, space_of=space_of_map, makes=True, is_cheap=True)
+cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, large=&LARGE, store=NULL, run_stored=NULL, fuse=NULL)
+cdef Traits OF_LARGE_CHEAP_MAPS = Traits(steady=False, safe=True, large=&LARGE_AND_CHEAP, store=NULL, run_stored=NULL, fuse=NULL)
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
@@ -216,7 +228,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     launch.traits = &OF_MAPS
     map.common_dtype, map.out_dtype, map.masks, map.waits = dtype, out_dtype, masks, waits
     if noted and target.flags & CONTIGUOUS and (map.fresh or waits and is_whole(target)) and target.count >= settings.large:
-        launch.traits = &OF_LARGE_MAPS
+        launch.traits = &OF_LARGE_CHEAP_MAPS if cost == COST_ARITHMETIC else &OF_LARGE_MAPS
     for k in range(count):
         map.is_number[k] = values[k].tensor is NULL
         if map.is_number[k]:

@@ -83,7 +83,7 @@ cdef void run_batch(Call* call, char** places) noexcept nogil:
             return
 
 
-cdef Traits STEADY_MATRICES = Traits(steady=True, safe=False, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=NULL)
+cdef Traits STEADY_MATRICES = Traits(steady=True, safe=False, large=NULL, store=NULL, run_stored=NULL, fuse=NULL)
 
 
 cdef void begin_matrices(Launch* launch, Call* call, matrix_loop loop, void* data) noexcept:

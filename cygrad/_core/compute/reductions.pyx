@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.contraction cimport contract
-from cygrad._core.graph.launches cimport (STEADY, Launch, Traits, add_input, add_output, begin_launch, clear_arguments,
+from cygrad._core.graph.launches cimport (STEADY, LargeTraits, Launch, Traits, add_input, add_output, begin_launch, clear_arguments,
                                           kernel_function, run_decision, run_launch)
 from cygrad._core.graph.notes cimport NUMBER
 from cygrad._core.graph.rule_nodes cimport record, needs_node
@@ -26,7 +26,7 @@ from cygrad._core.operands.operands cimport (RELEASE_GIL, check_cast, check_out,
 from cygrad._core.programs.pending_reductions cimport is_alone, reduce_pending
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_is_index, cg_itemsize, cg_loops_of)
-from cygrad._kernels.drivers.packing cimport load_operand, operand_words, store_operand
+from cygrad._kernels.drivers.packing cimport load_operand, operand_words, row_major_count, store_operand
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
 from cygrad._kernels.programs.settings cimport large, noted
 
@@ -282,9 +282,22 @@ cdef object reduce_again(void* arguments, list storages, const intptr_t* starts)
     return None
 
 
-cdef Traits OF_REDUCTIONS = Traits(steady=True, safe=False, makes=False, again=NULL, store=store_reduce, run_stored=run_stored_reduce,
+cdef intptr_t space_of_reduction(const void* arguments, int tensor) noexcept:
+    """Return 0 for sums of rows into a row, too: they read memory, since the parts of their results have no parts of the operand."""
+    cdef const Reduce* reduce = <const Reduce*>arguments
+    cdef int d, first = 0
+    while first < reduce.ndim and reduce.shape[first] == 1:
+        first += 1
+    for d in range(first, reduce.ndim):
+        if reduce.is_reduced[first] and not reduce.is_reduced[d]:
+            return 0
+    return 0 if tensor else row_major_count(&reduce.x, reduce.ndim, reduce.shape)
+
+
+cdef Traits OF_REDUCTIONS = Traits(steady=True, safe=False, large=NULL, store=store_reduce, run_stored=run_stored_reduce,
                                    fuse=NULL)
-cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, makes=False, again=reduce_again, store=NULL, run_stored=NULL, fuse=NULL)
+cdef LargeTraits LARGE = LargeTraits(again=reduce_again, space_of=space_of_reduction, makes=False, is_cheap=False)
+cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, large=&LARGE, store=NULL, run_stored=NULL, fuse=NULL)
 
 
 cdef int reduce_any(const cg_reduction* kernel, bint is_sum, TensorImpl x, const char* mask, TensorImpl result, bint alone) except -1:

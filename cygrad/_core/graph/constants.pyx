@@ -55,7 +55,7 @@ cdef TensorImpl tensor_of_number(const void* number, int dtype):
     return result
 
 
-cdef Traits OF_MOVES = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=fuse_move)
+cdef Traits OF_MOVES = Traits(steady=True, safe=True, large=NULL, store=NULL, run_stored=NULL, fuse=fuse_move)
 
 
 cdef int move(TensorImpl target, TensorImpl source) noexcept:
@@ -70,7 +70,7 @@ cdef int move(TensorImpl target, TensorImpl source) noexcept:
     return run_launch(&launch, False)
 
 
-cdef Traits OF_COPIES = Traits(steady=True, safe=True, makes=False, again=NULL, store=store_copy, run_stored=run_stored_copy,
+cdef Traits OF_COPIES = Traits(steady=True, safe=True, large=NULL, store=store_copy, run_stored=run_stored_copy,
                                fuse=fuse_copy)
 
 

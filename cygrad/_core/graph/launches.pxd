@@ -18,15 +18,24 @@ from cygrad._kernels.programs.settings cimport noted
 # launch `makes` its result, in new memory; the last tensor of others is the result.
 ctypedef object (*again_function)(void* arguments, list storages, const intptr_t* starts)
 
+# Return how many elements a launch goes over, if a tensor, by number, is a row-major array of them; else 0.
+ctypedef intptr_t (*space_function)(const void* arguments, int tensor) noexcept
+
 # Write arguments in as few words as they take, and return how many these are; into NULL: count them.
 ctypedef size_t (*store_function)(const void* arguments, intptr_t* words) noexcept
+
+# Of kernels over large arrays, which programs of notes run again on tensors.
+cdef struct LargeTraits:
+    again_function again
+    space_function space_of
+    bint makes                          # `again` makes its result
+    bint is_cheap                       # it takes no longer than memory does
 
 # The ways in which programs of notes may run a kernel.
 cdef struct Traits:
     bint steady                         # notes run it without a change of its arguments
     bint safe                           # it needs no memory
-    bint makes                          # `again` makes its result
-    again_function again                # or NULL
+    const LargeTraits* large            # or NULL
     store_function store                # or NULL: notes have the words in place of the arguments, and `run_stored`
     kernel_function run_stored          # which does not change them
     fuse_function fuse                  # of the words, or of the arguments where there are none; or NULL

@@ -9,8 +9,8 @@ from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.settings cimport CHECKED, mode, noted
 
 
-cdef Traits NO_TRAITS = Traits(steady=False, safe=False, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=NULL)
-cdef Traits STEADY = Traits(steady=True, safe=True, makes=False, again=NULL, store=NULL, run_stored=NULL, fuse=NULL)
+cdef Traits NO_TRAITS = Traits(steady=False, safe=False, large=NULL, store=NULL, run_stored=NULL, fuse=NULL)
+cdef Traits STEADY = Traits(steady=True, safe=True, large=NULL, store=NULL, run_stored=NULL, fuse=NULL)
 
 
 cdef int run_decision(const char* name, kernel_function run, void* arguments, size_t argument_bytes, TensorImpl tensor) noexcept:

@@ -34,7 +34,7 @@ cdef struct Note:
     kernel_function run
     void* arguments
     size_t argument_bytes
-    bint borrowed       # the arguments are of an earlier step
+    bint borrowed       # the arguments are of an earlier step, or of `owners`
     int kind, count
     int outcome         # of a decision; the number of a call
     const Traits* traits

@@ -63,6 +63,8 @@ cdef void stream_row(char* target, const char* row, intptr_t nbytes) noexcept no
 # Of byte strides over some dims: one number in every place; row-major.
 cdef bint repeats_number(const intptr_t* strides, int ndim, const intptr_t* shape) noexcept nogil
 cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, const intptr_t* shape) noexcept nogil
+# Return how many elements a space has, if an operand lies row-major over it; else 0.
+cdef intptr_t row_major_count(const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil
 # Drop dims of size 1, order the others by the output's strides (the last operand's), join contiguous ones; strides are rewritten.
 cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil
 # The least cost of an element, as a class of `threads_for`, of merged operands: where rows are short or strided, as much as a

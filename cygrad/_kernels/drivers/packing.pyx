@@ -45,6 +45,10 @@ cdef bint lies_row_major(const intptr_t* strides, intptr_t itemsize, int ndim, c
     return True
 
 
+cdef intptr_t row_major_count(const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
+    return count_elements(ndim, shape) if lies_row_major(operand.strides, cg_itemsize[operand.dtype], ndim, shape) else 0
+
+
 cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil:
     cdef int k, d, e, dims_left = 0
     cdef int order[MAX_DIMS]

@@ -1,0 +1,3 @@
+"""Types of the compiled module: it offers nothing to Python."""
+
+class Recomputing: ...

@@ -165,6 +165,7 @@ class Capture:
             raise Uncapturable("it runs a backward through the history of a tensor from outside, which may be another one in another call: "
                                "compute that tensor inside of the function, or give it by .detach()")
         self.check_repeats(observation, inputs)
+        check_memory(notes, inputs)
         keys = frozenset(observation.tensor_keys)
         by_identity = [Guard(GuardSource.INPUT, number, "a tensor, of which some are keys", tensor if id(tensor) in keys else keys)
                        for number, tensor in enumerate(inputs if keys else ())]
@@ -512,6 +513,15 @@ def check_looks(notes: Notes) -> None:
         line, reason = "{}:{}: ".format(*notes.looks.line) if notes.looks.line else "", notes.looks.reason or ""
         raise Uncapturable(line + (f"a tensor is read outside of operators: {reason}. Compute with tensors there, or do it outside of the "
                                    "function." if reason.startswith(("it ", "its ")) else f"{reason}. Do that outside of the function."))
+
+
+def check_memory(notes: Notes, inputs: list[Any]) -> None:
+    """Refuse notes of code that gives a tensor from outside other memory, or another shape in place."""
+    for tensor in inputs:
+        if id(tensor) in notes.replaced:
+            line = notes.replaced[id(tensor)]
+            raise Uncapturable(("{}:{}: ".format(*line) if line else "") + "a tensor from outside gets other memory, or another shape, in "
+                               "place. Do that outside of the function.")
 
 
 def check_messages(notes: Notes, is_recorded: bool) -> None:

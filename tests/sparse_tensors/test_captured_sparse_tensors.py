@@ -7,7 +7,7 @@ import cygrad as cg
 from cygrad import func
 from cygrad._core.levels.sparse import sparse_part
 from sparse_samples import FORMS, MATRIX
-from test_sparse_operators import CALLS, FLOATING
+from test_sparse_operators import CALLS, FLOATING, IN_PLACE
 
 SQUARE = np.where(np.arange(36).reshape(6, 6) % 3, 0, np.linspace(-1, 2, 36).reshape(6, 6)) + 3 * np.eye(6)
 V = cg.arange(6.0, dtype=cg.float64)
@@ -44,6 +44,21 @@ def test_operators_are_captured(name, form):
     for number in range(3):
         x = with_values(matrix, number)
         assert bits(*derived(compiled, x)) == bits(*derived(lambda x: call(x, *MATRIX.shape), x))
+    assert compiled.cache_info() == (2, 1, 0, 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_changes_of_a_new_tensor_in_place_are_captured(name, form):
+    def function(x):
+        y = x * 2
+        IN_PLACE[name](y)
+        return y * 3
+
+    matrix, compiled = FORMS[form](SQUARE), cg.compile(function, fullgraph=True)
+    for number in range(3):
+        x = with_values(matrix, number)
+        assert bits(*derived(compiled, x)) == bits(*derived(function, x))
     assert compiled.cache_info() == (2, 1, 0, 1)
 
 
@@ -263,7 +278,7 @@ CHOICE = cg.tensor([0, 2])
     (lambda x: x, "a sparse tensor from outside, or twice"),
     (lambda x: NAMED["matrix"], "a sparse tensor from outside, or twice"),
     (lambda x: [x * 2] * 2, "a sparse tensor from outside, or twice"),
-    (lambda x: x.mul_(2), "a sparse tensor is changed in place"),
+    (lambda x: x.mul_(2), "a sparse tensor from outside is changed in place"),
     (lambda x: x.index_select(0, CHOICE), "were given to Python or NumPy"),
     (lambda x: x.to_dense().to_sparse(), "were given to Python or NumPy"),
     (lambda x: x ** (x.sum() * 0 + 2), "a tensor is read outside of operators"),

@@ -82,6 +82,7 @@ cdef class Notes:
     cdef Py_ssize_t flags_before_backward, handles_before_backward
     cdef readonly bint changes_tensors      # steps of a repeated backward have changed tensors other than by values and gradients
     cdef dict before_gradients              # number of a tensor: its .grad before the repeated steps, if that had changed already
+    cdef readonly dict replaced             # number of a tensor that got other memory, or another shape: (file, line) of the first time
     cdef readonly list hooks                # that were registered
     cdef readonly list arrays               # of NumPy's that were read as constants
     cdef readonly list patterns             # of sparse tensors, that were made
@@ -120,5 +121,6 @@ cdef int note_gradient(TensorImpl tensor) except -1
 cdef dict part_copies_of_notes()
 cpdef int note_array(object array) except -1
 cpdef TensorImpl note_array_below(TensorImpl tensor, object array)
+cdef int note_replacement(TensorImpl tensor) except -1
 cdef int note_flags(TensorImpl tensor) except -1
 cdef int refuse_repeated_history(TensorImpl tensor) except -1

@@ -10,7 +10,7 @@ cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport NO_TRAITS, Launch, Traits
 from cygrad._core.graph.node cimport last_sequence_nr
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, special_active
-from cygrad._core.memory.looks cimport Looks, count_looks_in, note_look
+from cygrad._core.memory.looks cimport Looks, count_looks_in, line_of_caller, note_look, refuse_change
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport VISIBLE_BITS, Storage, is_foreign, noting_number, owner_of, settle, settle_all
 from cygrad._core.memory.writes cimport is_stale, note_write
@@ -101,6 +101,7 @@ cdef class Notes:
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
+        self.replaced = {}
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
         self.part_copies, self.thawed, self.patterns, self.places = {} if follows_places else None, [], [], []
 
@@ -521,6 +522,16 @@ def note_places(TensorImpl index not None):
         notes.places.append(index)
     elif notes.slots[notes.slot_of(storage, False)].origin != CONSTANT:
         note_look("its elements are the indices of a sparse tensor")
+
+
+cdef int note_replacement(TensorImpl tensor) except -1:
+    """Note that a tensor is about to get other memory, or another shape."""
+    cdef Notes notes = current_notes()
+    if notes is not None:
+        if notes.is_from_before(owner_of(tensor.storage)):
+            refuse_change("it was given other memory")
+        notes.replaced.setdefault(id(tensor), line_of_caller())
+    return 0
 
 
 cdef int note_flags(TensorImpl tensor) except -1:

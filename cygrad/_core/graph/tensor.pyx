@@ -8,10 +8,10 @@ from cygrad._core.graph.buffers cimport fill_buffer, release_buffer
 from cygrad._core.graph.history cimport check_assigned_gradient, gradient_edge, refresh, set_requires_grad
 from cygrad._core.graph.modes cimport cg_overrides_off, grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of, node_for_users
-from cygrad._core.graph.notes cimport note_gradient
+from cygrad._core.graph.notes cimport note_gradient, note_replacement
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
-from cygrad._core.memory.looks cimport note_change, note_look, note_question
+from cygrad._core.memory.looks cimport note_look, note_question
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, new_size, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, owner_of, visible_version
 from cygrad._core.memory.upward cimport upward
@@ -265,7 +265,7 @@ cdef bint has_own_memory(TensorImpl tensor) noexcept:
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:
     """Lay a tensor over other memory, as `source` is; saved values of it count as changed."""
     if noted:
-        note_change("it was given other memory")
+        note_replacement(tensor)
     storage.version = tensor.storage.version + 1 if storage is tensor.storage else visible_version(tensor.storage.version) + 1
     tensor.flags &= ~<unsigned>CONTIGUOUS
     stay_inference(tensor, source)

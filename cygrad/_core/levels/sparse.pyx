@@ -3,11 +3,12 @@ cimport cython
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
+from cygrad._core.graph.notes cimport Notes, current_notes
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SPARSE, TensorImpl, new_tensor, replace_memory
 from cygrad._core.levels.fronts cimport Front
 from cygrad._core.memory.looks cimport note_look
 from cygrad._core.memory.sizes cimport checked_numel, parse_sizes
-from cygrad._core.memory.storage cimport Storage, new_storage
+from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize
 
 
@@ -49,9 +50,11 @@ def sparse_part(tensor):
 
 def replace_sparse(TensorImpl tensor not None, TensorImpl source not None):
     """Have a sparse tensor take on the values, the pattern and the shape of another: the end of a change in place."""
+    cdef Notes notes = current_notes()
     if not tensor.flags & source.flags & SPARSE:
         raise TypeError("only a sparse tensor takes on the values of another")
-    note_look("a sparse tensor is changed in place")
+    if notes is not None and notes.is_from_before(owner_of(tensor.storage)):
+        note_look("a sparse tensor from outside is changed in place")
     tensor.special = source.special
     replace_memory(tensor, source, source.storage)
     return tensor

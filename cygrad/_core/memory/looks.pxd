@@ -16,5 +16,5 @@ cdef int note_question(str reason) except -1        # note a look, if it is not 
 cdef object asked_by_package(object function, tuple arguments)
 cdef void note_lasting_look(str reason) noexcept    # note a look that ends the capture inside of a call of an operator, too
 cdef void note_node(unsigned long long sequence_nr) noexcept    # note a look at a node of the graph, if it is from before
-cdef int note_change(str reason) except -1          # note a look, or refuse a change
+cdef object line_of_caller()        # the file and the line of the innermost code outside of the package that runs, or None
 cpdef int refuse_change(str reason) except -1       # RuntimeError in code that runs besides the call of the user

@@ -33,7 +33,6 @@ cdef int count_looks_in(Looks looks) except -1:
 
 
 cdef object line_of_caller():
-    """Return the file and the line of the innermost code outside of the package that runs, or None."""
     frame = sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
         frame = frame.f_back
@@ -87,12 +86,6 @@ cdef void note_lasting_look(str reason) noexcept:
     note_look(reason)
     if cg_looks_place()[0] is not NULL:
         (<Looks>cg_looks_place()[0]).lasts = True
-
-
-cdef int note_change(str reason) except -1:
-    refuse_change(reason)
-    note_look(reason)
-    return 0
 
 
 cpdef int refuse_change(str reason) except -1:

@@ -35,6 +35,7 @@ cdef bint reuses_memory = True
 cdef enum:
     LINE = 64                   # bytes of a cache line, and at least of a vector: loops may write behind a slot, up to the end of its line
     LEAST_ARENA = 4096          # so that it begins at a cache line
+    MUCH_MEMORY = 1 << 22       # more than an array has whose steps run block by block
 
 
 class Uncapturable(Exception):
@@ -389,14 +390,21 @@ cdef class Captured:
         return 0
 
     cdef int find_shared(self, Captured before) except -1:
-        """Find the slots that steps whose results may be pending touch: other steps must not meet them in the arena."""
+        """Find the slots that steps whose results may be pending touch: other steps must not meet them in the arena.
+
+        Beside such steps, which run one by one, much memory is not in the arena either: it is given back when its value dies.
+        """
         cdef Note* note
         cdef Py_ssize_t k
         cdef int j
+        cdef bint has_large_steps = False
         for k in range(self.notes.count):
             note = &self.notes.notes[k]
+            has_large_steps |= note.traits.large is not NULL
             for j in range(note.count if note.traits.large is not NULL else 0):
                 self.notes.slots[note.places[j].slot].shared = True
+        for k in range(self.notes.slot_count if has_large_steps else 0):
+            self.notes.slots[k].shared |= self.notes.slots[k].origin == FRESH and self.notes.slots[k].nbytes >= MUCH_MEMORY
         for k in range(self.notes.forgotten_slots):
             self.notes.slots[k].shared |= before.notes.slots[k].shared
         return 0

@@ -1,7 +1,7 @@
 # cython: cdivision=True
 """Groups of steps (see grouping.pxd for the contract)."""
 cimport cython
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport intptr_t, uintptr_t
 
 cimport cygrad._kernels.programs.settings as settings
 
@@ -80,6 +80,15 @@ cdef bint is_small_loop(const Note* note) noexcept:
     return note.kind == LAUNCH and note.run is run_loop and 0 < (<const Loop*>note.arguments).n < settings.grouped
 
 
+cdef bint keeps_memory(Notes notes, const Note* note) noexcept:
+    """Return True if a large array would live on until a step has run."""
+    cdef int j
+    for j in range(note.count):
+        if <intptr_t>notes.slots[note.places[j].slot].nbytes >= settings.large:
+            return True
+    return False
+
+
 cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -1:
     cdef Note waiting[MOST_PASSED]
     cdef const Note* note
@@ -92,7 +101,8 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
         conflicts = False
         for j in range(count if note.kind == LAUNCH else 0):
             conflicts = conflicts or conflict(note, &waiting[j])
-        if note.kind == LAUNCH and note.traits.large is NULL and count < MOST_PASSED and (conflicts or touches_any(note, reduced)):
+        if (note.kind == LAUNCH and note.traits.large is NULL and count < MOST_PASSED and (conflicts or touches_any(note, reduced))
+                and not keeps_memory(notes, note)):
             waiting[count] = note[0]
             count += 1
             continue
@@ -100,7 +110,7 @@ cdef int put_off_numbers(Notes notes, Py_ssize_t first, Py_ssize_t end) except -
             for j in range(count):
                 notes.notes[place + j] = waiting[j]
             place, count = place + count, 0
-        if note.traits.large is not NULL and not note.traits.large.makes:
+        if note.traits.large is not NULL and not note.traits.large.makes and is_number(&note.places[note.count - 1]):
             reduced.add(note.places[note.count - 1].slot)
         if place != k:
             notes.notes[place] = note[0]

@@ -5,20 +5,21 @@ from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
 
 cimport cygrad._kernels.programs.settings as settings
+from cygrad._core.capture.grouping cimport is_number
 from cygrad._core.graph.noted_calls cimport Call
-from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Note, Notes, Place, with_room
+from cygrad._core.graph.notes cimport CALL, FRESH, LAUNCH, Note, Notes, with_room
 from cygrad._kernels.programs.settings cimport EAGER
 
 cdef enum:
     NONE = -1
     SAVING = 4              # a value has at least so many times the bytes that are read to make it again
     MOST_STEPS = 4          # that make it again
-    LARGEST_NUMBER = 16     # bytes
 
 # How the steps use a slot.
 cdef struct Usage:
     Py_ssize_t maker        # the step that makes its value, if that may run again; NONE
     Py_ssize_t writer       # the last step that writes there; NONE
+    Py_ssize_t last_fixed   # the last step that reads the value of the maker itself; NONE
     int group               # the last one that makes the value; NONE
     int copy                # the slot in which it does
 
@@ -32,10 +33,14 @@ cdef inline intptr_t space_of(const Note* note) noexcept:
     return note.traits.large.space_of(note.arguments, note.count - 1 if note.traits.large.makes else 0)
 
 
+cdef inline bint reads_whole(const Note* note, int j) noexcept:
+    """Return True if a large step reads a tensor as it lies, so that the tensor may be pending."""
+    return is_large(note) and note.traits.large.space_of(note.arguments, j) != 0
+
+
 cdef inline bint reduces_dims(const Note* note) noexcept:
     """Return True if a large step has results of some dims, so that its program runs."""
-    cdef const Place* output = &note.places[note.count - 1]
-    return not note.traits.large.makes and output.end - output.first > LARGEST_NUMBER
+    return not note.traits.large.makes and not is_number(&note.places[note.count - 1])
 
 
 @cython.final
@@ -60,19 +65,23 @@ cdef class Recomputing:
         if self.slots is NULL:
             raise MemoryError()
         for slot in range(notes.slot_count):
-            self.slots[slot] = Usage(NONE, NONE, NONE, slot)
+            self.slots[slot] = Usage(NONE, NONE, NONE, NONE, slot)
         for k in range(notes.count):
             note = &notes.notes[k]
             if note.kind == CALL:
                 for number, _, writes in (<Call>notes.calls[note.outcome]).places:
+                    self.slots[<int>number].last_fixed = k
                     if writes:
                         self.slots[<int>number].maker, self.slots[<int>number].writer = NONE, k
             for j in range(note.count):
-                if note.written >> j & 1:
-                    usage = &self.slots[note.places[j].slot]
-                    may_repeat = (is_large(note) and note.traits.large.is_cheap and usage.writer == NONE
-                                  and note.places[j].slot not in results)
-                    usage.maker, usage.writer = k if may_repeat else NONE, k
+                usage = &self.slots[note.places[j].slot]
+                if not note.written >> j & 1:
+                    if not reads_whole(note, j) or k >= split > usage.writer:
+                        usage.last_fixed = k
+                    continue
+                may_repeat = (is_large(note) and note.traits.large.repeat is not NULL and usage.writer == NONE
+                              and note.places[j].slot not in results)
+                usage.maker, usage.writer = k if may_repeat else NONE, k
 
     def __dealloc__(self):
         free(self.slots)
@@ -99,13 +108,13 @@ cdef class Recomputing:
         return 0
 
     cdef int make_again(self, Py_ssize_t k, int j) except -1:
-        """Put the steps that make an operand of a large step, if that was made in an earlier group and is read as it lies."""
+        """Put the steps that make an operand of a large step, if another group has made it, it is read as it lies, and need not stay."""
         cdef const Note* note = &self.notes.notes[k]
         cdef const Note* maker
         cdef int slot = note.places[j].slot
         cdef bytes arguments
         cdef list steps = []
-        if self.slots[slot].group == self.group or note.traits.large.space_of(note.arguments, j) == 0:
+        if self.slots[slot].group == self.group or self.slots[slot].last_fixed > k or not reads_whole(note, j):
             return 0
         self.find_steps(k, slot, steps)
         for number in steps:
@@ -115,6 +124,7 @@ cdef class Recomputing:
             self.notes.slots[self.slots[slot].copy].written = True
             self.put_step(number)
             arguments = (<const char*>maker.arguments)[:maker.argument_bytes]
+            maker.traits.large.repeat(<char*>arguments)
             self.notes.owners.append(arguments)
             self.steps[self.count - 1].arguments, self.steps[self.count - 1].borrowed = <char*>arguments, True
         return 0
@@ -133,7 +143,7 @@ cdef class Recomputing:
             if self.slots[operand].writer > maker:      # it has other values now
                 nbytes = self.notes.slots[slot].nbytes
             elif self.slots[operand].group != self.group and self.slots[operand].maker not in steps:
-                if note.traits.large.space_of(note.arguments, j):
+                if reads_whole(note, j):
                     fewer = self.find_steps(k, operand, steps)
                 nbytes += note.places[j].end - note.places[j].first if fewer == NONE else fewer
         if nbytes * SAVING > <intptr_t>self.notes.slots[slot].nbytes or len(steps) == MOST_STEPS:

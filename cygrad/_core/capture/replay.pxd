@@ -17,7 +17,7 @@ cdef class Replay(Captured):
     cdef int run_observed(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch) except -1
     cdef int run_stop(self, Part part, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1
     cdef int run_touching(self, Part part, Py_ssize_t k, list storages, char** pointers, void* scratch) except -1
-    cdef int run_again(self, Py_ssize_t k, object dying, list storages, char** pointers) except -1
+    cdef int run_again(self, Part part, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1
     cdef Storage storage_of_base(self, int base, list storages, char** pointers)
     cdef int run_call(self, Call call, list storages, char** pointers) except -1
     cdef list run_forward(self, list inputs, list state)

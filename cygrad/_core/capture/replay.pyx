@@ -210,7 +210,7 @@ cdef class Replay(Captured):
         if note.kind == CALL:
             self.run_call(self.calls[note.outcome], storages, pointers)
         elif note.traits.large is not NULL and settings.fuses and not (profiling_threads and is_profiling()):
-            self.run_again(k, dying, storages, pointers)
+            self.run_again(part, k, dying, storages, pointers, scratch)
         else:
             self.run_touching(part, k, storages, pointers, scratch)
         for base in dying:
@@ -239,7 +239,7 @@ cdef class Replay(Captured):
             fill_arena(storage.data, self.sizes[base - self.first_own])
         return storage
 
-    cdef int run_again(self, Py_ssize_t k, object dying, list storages, char** pointers) except -1:
+    cdef int run_again(self, Part part, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1:
         """Run a step on tensors: its result may be pending, in new memory."""
         cdef Note* note = &self.notes.notes[k]
         cdef Storage storage
@@ -258,9 +258,14 @@ cdef class Replay(Captured):
         for base in dying:      # before: a pending result without another reference is never written
             storages[base] = None
         result = note.traits.large.again(note.arguments, operands, starts)
-        if note.traits.large.makes:
-            base = self.places[k][0][note.count - 1]
-            storages[base], pointers[base] = result.storage, result.storage.data
+        if not note.traits.large.makes:
+            return 0
+        if result is None:
+            for j in range(len(operands)):
+                storages[self.places[k][0][j]] = operands[j]
+            return self.run_touching(part, k, storages, pointers, scratch)
+        base = self.places[k][0][note.count - 1]
+        storages[base], pointers[base] = result.storage, result.storage.data
         return 0
 
     cdef int run_call(self, Call call, list storages, char** pointers) except -1:

@@ -5,9 +5,9 @@ from libc.string cimport memcpy, memset
 
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.graph.launches cimport LargeTraits, Launch, Traits, add_input, add_output, begin_launch, clear_arguments, run_launch
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, empty, has_own_memory
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
-from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for, fill_from,
+from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for,
                                              same_shape, tensor_of_operand)
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, compute_operands, defer_map, defer_number
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
@@ -135,11 +135,12 @@ cdef bint fuse_map(Program* program, const void* arguments, char** places) noexc
 
 
 cdef object map_again(void* arguments, list storages, const intptr_t* starts):
-    """Return the result of a map of other operands, pending if it may be."""
+    """Return the result of a map of other operands, pending if it may be; None if it would lie as operands do, not row-major."""
     cdef Map* map = <Map*>arguments
     cdef Value values[MAX_OPERANDS]
     cdef list tensors = []
-    cdef TensorImpl tensor, result
+    cdef TensorImpl tensor
+    cdef bint lies_as_operands = False
     cdef int k
     for k in range(map.count - 1):
         if map.is_number[k]:
@@ -148,13 +149,11 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
         tensor = tensor_of_operand(&map.operands[k], map.ndim, map.shape, storages[len(tensors)], starts[len(tensors)])
         tensors.append(tensor)
         values[k].tensor = <PyObject*>tensor
-    tensor = map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,
-                        map.params if map.has_params else NULL, map.cost, None, False, WAITS if map.waits == WAITS else WAITS_UNCONTRACTED)
-    if not tensor.flags & CONTIGUOUS:       # it lies as operands that are repeated do
-        result = empty(map.out_dtype, map.ndim, map.shape)
-        fill_from(result, tensor)
-        return result
-    return tensor
+        lies_as_operands |= not tensor.flags & CONTIGUOUS
+    if lies_as_operands and not empty_for(map.out_dtype, map.ndim, map.shape, map.count - 1, values).flags & CONTIGUOUS:
+        return None
+    return map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,
+                      map.params if map.has_params else NULL, map.cost, None, False, WAITS if map.waits == WAITS else WAITS_UNCONTRACTED)
 
 
 cdef intptr_t space_of_map(const void* arguments, int tensor) noexcept:
@@ -168,8 +167,13 @@ cdef intptr_t space_of_map(const void* arguments, int tensor) noexcept:
 
 
 cdef Traits OF_MAPS = Traits(steady=True, safe=True, large=NULL, store=store_map, run_stored=run_stored_map, fuse=fuse_map)
-cdef LargeTraits LARGE = LargeTraits(again=map_again, space_of=space_of_map, makes=True, is_cheap=False)
-cdef LargeTraits LARGE_AND_CHEAP = LargeTraits(again=map_again, space_of=space_of_map, makes=True, is_cheap=True)
+cdef void repeat_map(void* arguments) noexcept:
+    """Have sums over dims go by elements, as they do over a product that other steps have read before."""
+    (<Map*>arguments).waits = WAITS_UNCONTRACTED
+
+
+cdef LargeTraits LARGE = LargeTraits(again=map_again, space_of=space_of_map, makes=True, repeat=NULL)
+cdef LargeTraits LARGE_AND_CHEAP = LargeTraits(again=map_again, space_of=space_of_map, makes=True, repeat=repeat_map)
 cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, large=&LARGE, store=NULL, run_stored=NULL, fuse=NULL)
 cdef Traits OF_LARGE_CHEAP_MAPS = Traits(steady=False, safe=True, large=&LARGE_AND_CHEAP, store=NULL, run_stored=NULL, fuse=NULL)
 

@@ -296,7 +296,7 @@ cdef intptr_t space_of_reduction(const void* arguments, int tensor) noexcept:
 
 cdef Traits OF_REDUCTIONS = Traits(steady=True, safe=False, large=NULL, store=store_reduce, run_stored=run_stored_reduce,
                                    fuse=NULL)
-cdef LargeTraits LARGE = LargeTraits(again=reduce_again, space_of=space_of_reduction, makes=False, is_cheap=False)
+cdef LargeTraits LARGE = LargeTraits(again=reduce_again, space_of=space_of_reduction, makes=False, repeat=NULL)
 cdef Traits OF_LARGE_REDUCTIONS = Traits(steady=False, safe=False, large=&LARGE, store=NULL, run_stored=NULL, fuse=NULL)
 
 

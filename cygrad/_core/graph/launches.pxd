@@ -14,8 +14,8 @@ from cygrad._kernels.programs.groups cimport fuse_function
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS, kernel_function
 from cygrad._kernels.programs.settings cimport noted
 
-# Compute a launch again on tensors over other storages, from some bytes on: operands or results may be pending. A tensor is returned if the
-# launch `makes` its result, in new memory; the last tensor of others is the result.
+# Compute a launch again on tensors over other storages, from some bytes on: operands or results may be pending. A launch that `makes` its
+# result returns it, in new memory, or None where the kernel has to run; the last tensor of others is the result.
 ctypedef object (*again_function)(void* arguments, list storages, const intptr_t* starts)
 
 # Return how many elements a launch goes over, if a tensor, by number, is a row-major array of them; else 0.
@@ -24,12 +24,15 @@ ctypedef intptr_t (*space_function)(const void* arguments, int tensor) noexcept
 # Write arguments in as few words as they take, and return how many these are; into NULL: count them.
 ctypedef size_t (*store_function)(const void* arguments, intptr_t* words) noexcept
 
+# Change the arguments of a step for a run of it besides the one that was noted.
+ctypedef void (*repeat_function)(void* arguments) noexcept
+
 # Of kernels over large arrays, which programs of notes run again on tensors.
 cdef struct LargeTraits:
     again_function again
     space_function space_of
     bint makes                          # `again` makes its result
-    bint is_cheap                       # it takes no longer than memory does
+    repeat_function repeat              # NULL: it takes longer than memory does
 
 # The ways in which programs of notes may run a kernel.
 cdef struct Traits:

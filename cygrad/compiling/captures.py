@@ -165,7 +165,6 @@ class Capture:
             raise Uncapturable("it runs a backward through the history of a tensor from outside, which may be another one in another call: "
                                "compute that tensor inside of the function, or give it by .detach()")
         self.check_repeats(observation, inputs)
-        check_memory(notes, inputs)
         keys = frozenset(observation.tensor_keys)
         by_identity = [Guard(GuardSource.INPUT, number, "a tensor, of which some are keys", tensor if id(tensor) in keys else keys)
                        for number, tensor in enumerate(inputs if keys else ())]
@@ -183,11 +182,14 @@ class Capture:
             self.owner._reads_arrays = True
         check_arrays(notes, arrays, is_new, results)
         of_leaves = leaf_gradients(notes, inputs, sources, results)
+        check_inputs(notes, inputs)
         known = {id(tensor) for tensor in inputs}
         if any(id(result) not in known and has_hooks(result) for result in results):
             raise Uncapturable("it returns, or sets as a gradient, a tensor with a hook, or one that retains its gradient: hooks of the "
                                "caller would run before. Call register_hook() and retain_grad() on the result, outside of the function")
-        split, path, ran_backward, reads_numbers = len(notes), notes.path(), notes.ran_backward, notes.reads_numbers()
+        path, ran_backward, reads_numbers = notes.path(), notes.ran_backward, notes.reads_numbers()
+        notes.thaw_results(results)
+        split = len(notes)
         follows_places = notes.part_copies is not None
         if follows_places and any(map(notes.is_part_copy, results)):
             raise Uncapturable("it returns a part of a tensor at a place that a tensor names: return a copy, by .clone()")
@@ -515,13 +517,15 @@ def check_looks(notes: Notes) -> None:
                                    "function." if reason.startswith(("it ", "its ")) else f"{reason}. Do that outside of the function."))
 
 
-def check_memory(notes: Notes, inputs: list[Any]) -> None:
-    """Refuse notes of code that gives a tensor from outside other memory, or another shape in place."""
+def check_inputs(notes: Notes, inputs: list[Any]) -> None:
+    """Refuse notes of code that changes tensors from outside otherwise than in their values: a replay would not do that."""
     for tensor in inputs:
         if id(tensor) in notes.replaced:
             line = notes.replaced[id(tensor)]
             raise Uncapturable(("{}:{}: ".format(*line) if line else "") + "a tensor from outside gets other memory, or another shape, in "
                                "place. Do that outside of the function.")
+        if notes.has_other_flag(tensor):
+            raise Uncapturable("it sets requires_grad of a tensor from outside. Do that outside of the function.")
 
 
 def check_messages(notes: Notes, is_recorded: bool) -> None:

@@ -86,10 +86,13 @@ def leaf_gradients(notes: Notes, inputs: list[Any], sources: list[Any], results:
         behind = [] if before is None else tensors_behind(before, active_levels())
         inputs += behind
         sources += behind
-        if tensor.grad is not before:
-            set_by_function.append((number, None if tensor.grad is None else len(results)))
-            if tensor.grad is not None:
-                results.append(tensor.grad)
+        gradient = tensor.grad
+        if gradient is not before:
+            set_by_function.append((number, None if gradient is None else len(results)))
+            if gradient is not None:
+                results.append(gradient)
+                if gradient.shape != tensor.shape or gradient.dtype is not tensor.dtype:
+                    raise Uncapturable("it gives a gradient another shape or dtype than its tensor has, in place")
     if guards and any(map(has_leaf_hooks, inputs)):
         raise Uncapturable("it adds to the gradient of a leaf with hooks: call the hooks in the function, or run the backward outside")
     return LeafGradients(guards, set_by_function)

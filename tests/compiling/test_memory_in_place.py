@@ -173,3 +173,91 @@ def test_tensors_from_outside_may_not(name, of_argument):
         with pytest.raises(RuntimeError, match="gets other memory, or another shape|changes an argument|which is outside of it"):
             compiled(X, y)
         state[1].set_(before)
+
+
+# ----- Gradients -----
+PARAMETER = cg.ones(2, 3, dtype=cg.float64, requires_grad=True)
+
+
+def exchange_data(x):
+    gradient = PARAMETER.grad
+    PARAMETER.grad = None
+    gradient.data = x * 2
+    PARAMETER.grad = gradient
+
+
+def unsqueeze_a_new_gradient(x):
+    PARAMETER.grad = None
+    (PARAMETER * x).sum().backward()
+    PARAMETER.grad.unsqueeze_(0)
+
+
+def clip_by_data(x):
+    (PARAMETER * x).sum().backward()
+    PARAMETER.grad.data = PARAMETER.grad.clamp(-1, 1)
+
+
+GRADIENT_CHANGES = {
+    "data": lambda x: assign_data(PARAMETER.grad, x),
+    "data of a clipped gradient": clip_by_data,
+    "data, then added to": lambda x: (assign_data(PARAMETER.grad, x), PARAMETER.grad.add_(1)),
+    "data of a gradient that is put back": exchange_data,
+    "set_": lambda x: PARAMETER.grad.set_(x * 2),
+    "unsqueeze_": lambda x: PARAMETER.grad.unsqueeze_(0),
+    "unsqueeze_ of a new one": unsqueeze_a_new_gradient,
+    "as_strided_": lambda x: PARAMETER.grad.as_strided_((2, 3), (1, 2)),
+    "requires_grad_": lambda x: PARAMETER.grad.requires_grad_(not PARAMETER.grad.requires_grad),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", GRADIENT_CHANGES)
+def test_gradients_from_outside_change_at_each_call(name):
+    def states(function):
+        PARAMETER.grad = cg.arange(6.0, dtype=cg.float64).view(2, 3)
+        for number in range(4):
+            yield function(cg.full((2, 3), number + 0.5, dtype=cg.float64)), PARAMETER.grad.clone(), PARAMETER.grad.requires_grad
+
+    def function(x):
+        GRADIENT_CHANGES[name](x)
+        return x * 2
+
+    for (ours, *our_state), (theirs, *their_state) in zip([*states(cg.compile(function))], [*states(function)], strict=True):
+        same(ours, theirs)
+        same(our_state[0], their_state[0])
+        assert our_state[0].stride() == their_state[0].stride() and our_state[1] == their_state[1]
+
+
+# ----- Constants as results -----
+@pytest.mark.parametrize("view", [
+    lambda t: t[:, 1], lambda t: t[::2, :2], lambda t: t[1:], lambda t: t.T, lambda t: t.diagonal(), lambda t: t[0, 0].expand(2, 2),
+    lambda t: t.unbind(1)[2], lambda t: t,
+])
+def test_a_view_of_a_constant_lies_as_eager_lays_it(view):
+    def function(x):
+        whole = cg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+        return x * 2, view(whole), view(whole)
+
+    replayed = captured(function)
+    for number in range(3):
+        results, expected = replayed(X + number), function(X + number)
+        for ours, theirs in zip(results, expected, strict=True):
+            same(ours, theirs)
+            assert (ours.stride(), ours.storage_offset()) == (theirs.stride(), theirs.storage_offset())
+            assert ours.untyped_storage().nbytes() == theirs.untyped_storage().nbytes()
+        for _, first, second in (results, expected):        # views of one memory
+            if 0 not in first.stride():
+                first[0] = 5
+                assert cg.equal(first, second)
+
+
+@pytest.mark.parametrize("write", [
+    lambda w, v: w.data.__setitem__(True, v), lambda w, v: cg.cummax(v, 0, out=(w.data, cg.zeros(3, 3, dtype=cg.int64))),
+    lambda w, v: cg.median(v, 1, out=(w.data[0], cg.zeros(3, dtype=cg.int64))), lambda w, v: w.data.copy_(v),
+])
+def test_writes_through_data_are_not_counted(write):
+    w = cg.zeros(3, 3)
+    compiled = captured(lambda v: (write(w, v), v * 2)[1])
+    for _ in range(4):
+        compiled(cg.rand(3, 3))
+        assert w._version == 0

@@ -68,7 +68,6 @@ cdef class Captured:
     cdef int take_places(self, Captured before) except -1
     cdef int plan(self, list inputs, list results, list back, Captured before) except -1
     cdef str step_name(self, Py_ssize_t k)
-    cdef bint is_watched(self, TensorImpl result, Layout layout) except -1
     cdef int number_bases(self, int count, Captured before) except -1
     cdef int place_inputs(self, list inputs) except -1
     cdef tuple place_outside(self, int number, list inputs)

@@ -6,7 +6,6 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from cygrad._core.capture.grouping cimport StepGroup, group_steps, put_off_numbers
-from cygrad._core.capture.kinds cimport shared_memory
 from cygrad._core.capture.layouts cimport DETACHED, MADE, SAME, VIEW_OF_INPUT, Layout, layout_at, with_holes
 from cygrad._core.capture.liveness cimport Touches
 from cygrad._core.capture.recomputing cimport recompute
@@ -14,7 +13,7 @@ from cygrad._core.capture.shortening cimport shorten
 from cygrad._core.graph.history cimport edge, gradient_edge
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node
-from cygrad._core.graph.notes cimport CALL, CONSTANT, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
+from cygrad._core.graph.notes cimport CALL, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
 from cygrad._core.graph.rule_nodes cimport RuleNode
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
@@ -93,11 +92,6 @@ cdef int input_of_view(TensorImpl view, list inputs) except -2:
             return -1
         node = edge(node, 0, &number)
     return -1
-
-
-cdef bint is_constant(Layout layout) noexcept:
-    """Return True if a result is a copy of a constant, which is made when all steps have run."""
-    return layout is not None and layout.kind == MADE and layout.base == CONSTANTS
 
 
 cdef size_t rounded(size_t nbytes) noexcept:
@@ -214,9 +208,6 @@ cdef class Captured:
         self.place_inputs(inputs)
         self.place_constants()
         self.forward_part.results = [self.place_result(tensor, inputs) for tensor in results]
-        for k, _, _, _ in shared_memory(results):
-            if is_constant(self.forward_part.results[k]) and (<TensorImpl>results[k]).count:        # each replay copies it
-                raise Uncapturable("it returns several views of a constant: return copies, by .clone()")
         if before is not None:
             self.take_places(before)
         self.backward_part.results = [None if tensor is None else self.place_result(tensor, inputs) for tensor in back]
@@ -232,16 +223,11 @@ cdef class Captured:
         self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
         self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
-        self.watched = tuple([k for k, tensor in enumerate(results) if self.is_watched(tensor, self.forward_part.results[k])])
+        self.watched = tuple([k for k, tensor in enumerate(results)
+                              if (<Layout>self.forward_part.results[k]).kind == MADE and (<TensorImpl>tensor).count])
         self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.watched])
         self.reads_back = tuple(self.bases_in(self.backward_part, touches))
         return 0
-
-    cdef bint is_watched(self, TensorImpl result, Layout layout) except -1:
-        """Return True if a backward may read a result. Constants, with results of no elements, have one base."""
-        if not is_constant(layout):
-            return layout.kind == MADE
-        return result.count and self.notes.slots[self.notes.number_of(owner_of(result.storage))].last_step >= self.backward_part.first
 
     cdef int number_bases(self, int count, Captured before) except -1:
         """Number the bases of inputs: those that a program before does not have come behind its bases."""
@@ -340,7 +326,7 @@ cdef class Captured:
         if tensor.count == 0:
             return layout_at(tensor, MADE, CONSTANTS, 0)
         slot = &self.notes.slots[number]
-        if number < 0 or not slot.written and slot.origin != CONSTANT:
+        if number < 0 or not slot.written:
             raise Uncapturable("a result was not computed by its operators")
         if number < self.notes.forgotten_slots and slot.origin == FRESH:
             raise Uncapturable("a gradient is a value of the function itself")
@@ -577,7 +563,7 @@ cdef class Captured:
                 if note.written >> j & 1:
                     self.add_write(part, k, note.places[j].slot, written)
         part.writes = [*written.values()]
-        if any([is_constant(layout) for layout in part.results]) or part.restores or part.end - part.interruptible > STEPS_BETWEEN_SIGNALS:
+        if part.restores or part.end - part.interruptible > STEPS_BETWEEN_SIGNALS:
             part.restores, part.interruptible = bool(written), part.end
         return 0
 

@@ -165,11 +165,12 @@ cdef list versions_to_be(object inputs, list changes):
 
 
 cdef int count_changes(object inputs, list changes, list versions) except -1:
-    """Count the changes of inputs that a part of a program has made; its calls of Python have counted theirs."""
+    """Count the changes of inputs that a part of a program has made; its calls of Python have counted theirs, also those by `.data`."""
     cdef TensorImpl tensor
     cdef Py_ssize_t k
     for k in range(len(changes)):
         tensor = inputs[changes[k][0]]
+        tensor.storage.version -= max(visible_version(tensor.storage.version), <unsigned long long>versions[k]) - versions[k]
         if changes[k][1] == 0:
             tensor = shallow_copy(tensor)
             tensor.storage = borrow(tensor.storage)

@@ -15,7 +15,7 @@ from cygrad._core.graph.notes cimport CALL, Note
 from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport new_storage, owner_of, settle
-from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._core.operands.operands cimport copy_into
 from cygrad._core.programs.pending cimport compute_memory, run_own_program
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.linked cimport MEMBER, run_all_linked, run_linked_between_signals
@@ -129,9 +129,7 @@ cdef class Replay(Captured):
                     view = as_strided(tensor, view.shape, view.stride(), view.storage_offset())
                 results.append(view)
             else:
-                tensor = tensor_in(layout, storages[layout.base], 0)
-                if layout.base == CONSTANTS:
-                    tensor = copy_of(tensor, tensor.dtype_nr) if tensor.count else empty_in(layout)
+                tensor = empty_in(layout) if layout.base == CONSTANTS else tensor_in(layout, storages[layout.base], 0)
                 tensor.storage.version = layout.version
                 results.append(tensor)
         return results

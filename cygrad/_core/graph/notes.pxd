@@ -110,6 +110,7 @@ cdef class Notes:
     cdef int freeze(self, Py_ssize_t count) except -1
     cdef int check_values(self, Storage storage) except -1
     cdef int thaw(self, TensorImpl tensor) except -1
+    cdef int copy_constant(self, int number, size_t nbytes) except -1
 
 # Return memory of the same items in which there is room for one more.
 cdef void* with_room(void* items, Py_ssize_t count, Py_ssize_t* room, size_t itemsize) except NULL

@@ -155,6 +155,11 @@ cdef class Notes:
         required = self.leaves.get(id(tensor), self.flags.get(id(tensor)) if self.flags else None)
         return required is not None and not required[1]
 
+    def has_other_flag(self, TensorImpl tensor not None):
+        """Return True if the steps have set whether a tensor requires a gradient to another value than it had."""
+        required = self.leaves.get(id(tensor))
+        return required is not None and <unsigned>required[1] != tensor.flags & REQUIRES_GRAD
+
     def keep_values(self):
         """Keep the values of memory from before that steps are about to change, for `changes`."""
         self.before = {}
@@ -342,25 +347,42 @@ cdef class Notes:
     cdef int thaw(self, TensorImpl tensor) except -1:
         """Give the memory of a constant that a step is about to write another slot, into which each replay copies the constant."""
         cdef Storage storage = owner_of(tensor.storage)
-        cdef int number = self.number_of(storage) if self.is_fresh(storage) else -1, target, j
-        cdef Note* note
-        if number < 0 or self.slots[number].origin != CONSTANT:
-            return 0
-        target = self.new_slot(FRESH, storage.nbytes)
+        cdef int number = self.number_of(storage) if self.is_fresh(storage) else -1
+        if number >= 0 and self.slots[number].origin == CONSTANT:
+            self.thawed.append((storage, storage.note, self.count))
+            storage.note = self.number | <unsigned long long>(self.copy_constant(number, storage.nbytes) + 1)
+        return 0
+
+    def thaw_results(self, list results not None):
+        """Give the memory of constants among results such slots: each replay has new memory of the same size."""
+        cdef TensorImpl result
+        cdef Storage storage
+        cdef int number
+        for result in results:
+            storage = owner_of(result.storage)
+            number = self.number_of(storage)
+            if number < 0 or self.slots[number].origin != CONSTANT or result.count == 0:
+                continue
+            if self.is_fresh(storage):
+                self.thaw(result)
+            else:       # memory of NumPy's, or of a constant of the package
+                self.by_address[<size_t><void*>storage] = self.copy_constant(number, storage.nbytes)
+
+    cdef int copy_constant(self, int number, size_t nbytes) except -1:
+        """Add a step that copies a constant into a new slot, which is returned."""
+        cdef int target = self.new_slot(FRESH, nbytes), j
+        cdef Note* note = self.next_note()
         self.slots[target].written = True
-        note = self.next_note()
         note.name, note.run, note.count, note.written, note.argument_bytes = "constant", run_move, 2, 1 << 1, sizeof(Move)
         note.arguments = malloc(sizeof(Move))
         if note.arguments is NULL:
             raise MemoryError()
-        (<Move*>note.arguments).count, (<Move*>note.arguments).dtype = <intptr_t>storage.nbytes, CG_UINT8
+        (<Move*>note.arguments).count, (<Move*>note.arguments).dtype = <intptr_t>nbytes, CG_UINT8
         for j in range(2):
-            note.places[j].slot, note.places[j].end = target if j else number, <intptr_t>storage.nbytes
-            self.slots[note.places[j].slot].first, self.slots[note.places[j].slot].end = 0, <intptr_t>storage.nbytes
-        self.thawed.append((storage, storage.note, self.count))
-        storage.note = self.number | <unsigned long long>(target + 1)
+            note.places[j].slot, note.places[j].end = target if j else number, <intptr_t>nbytes
+            self.slots[note.places[j].slot].first, self.slots[note.places[j].slot].end = 0, <intptr_t>nbytes
         self.count += 1
-        return 0
+        return target
 
     cdef int freeze(self, Py_ssize_t count) except -1:
         """Undo copies of constants by steps from a number on."""

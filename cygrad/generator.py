@@ -48,9 +48,16 @@ class Generator:
     __slots__ = ("device", "_seed", "_stream", "__weakref__")
 
     def __init__(self, device: Device | str = "cpu") -> None:
-        self.device = resolve_device(device)
-        self.manual_seed(DEFAULT_SEED)
+        look("the seed of a generator was set")
+        self._begin(resolve_device(device), DEFAULT_SEED)
+
+    def _begin(self, device: Device, seed: int) -> None:
+        self.device = device
+        self._start(seed)
         _note(self)
+
+    def _start(self, seed: int) -> None:
+        self._seed, self._stream = seed, np.random.default_rng(seed)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of `seed`, an integer from -2**63 to 2**64 - 1, and return the generator."""
@@ -63,13 +70,12 @@ class Generator:
         if not -(2**63) <= seed < 2**64:
             raise ValueError(f"Overflow when unpacking long long: expected a seed from -2**63 to 2**64 - 1, got {seed}")
         look("the seed of a generator was set")
-        self._seed = seed % 2**64
-        self._stream = np.random.default_rng(self._seed)
+        self._start(seed % 2**64)
         return self
 
     def seed(self) -> int:
         """Start a stream from the system's entropy and return its seed."""
-        return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
+        return self.manual_seed(entropy()).initial_seed()
 
     def initial_seed(self) -> int:
         """Return the seed the present stream started from."""
@@ -124,6 +130,11 @@ class Generator:
 declare_plain(Generator)     # calls of programs draw from it again
 
 
+def entropy() -> int:
+    """Return a seed from the system."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
 def position_of(generator: Generator) -> tuple[int, Any]:
     """Return the seed, and how far the stream is: the numbers from there on are the same again after `go_to`."""
     return generator._seed, generator._stream.bit_generator.state
@@ -153,8 +164,8 @@ _default: dict[str, Generator] = {}
 def default_generator() -> Generator:
     generator = _default.get("generator")
     if generator is None:
-        generator = Generator()
-        generator.seed()
+        generator = Generator.__new__(Generator)        # in the middle of a capture perhaps, whose replays have it as well
+        generator._begin(resolve_device("cpu"), entropy())
         generator = _default.setdefault("generator", generator)     # of threads that come here at once, the first one's
     return generator
 

@@ -171,6 +171,10 @@ class Capture:
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         counts = changes_since(versions, inputs)
         by_identity += self.guards_of_places(notes, observation, inputs, counts)
+        nodes = {id(node) for node in notes.independent_histories}
+        if nodes:
+            numbers = [number for number, tensor in enumerate(inputs) if id(tensor.grad_fn) in nodes]
+            by_identity.append(Guard(GuardSource.HISTORIES, numbers, None))
         sources = [*self.tensors, *sources_of(observation.guards)]      # of the inputs: the tensors that their gradients go to
         results: list[Any] = []
         template = take_apart(value, results, outside)
@@ -301,7 +305,6 @@ class Capture:
                   weights: list[Any]) -> list[Any]:
         """Return the gradients of results with respect to some of the tensors from outside, and note how they are computed."""
         known, gradients, versions = len(observation.guards), len(notes.changed_gradients()), versions_of(tensors + weights)
-        codes = len(observation.guarded_codes)
         observation.begin_repeated(notes.hooks)
         try:
             with undone(notes), unharmed(), observation, notes, tangents_seen(active_levels(), False):      # of plain tensors
@@ -322,7 +325,7 @@ class Capture:
         check_guards(observation, self.tensors.copy())
         if len(notes.changed_gradients()) > gradients or any(guard.role == GuardRole.TENSOR for guard in observation.guards[known:]):
             raise Uncapturable("its backward uses tensors, or their gradients, that it does not use itself: give them as arguments")
-        self.guards_back = observation.guards if len(observation.guarded_codes) > codes else []
+        self.guards_back = observation.guards if observation.repeats_code else []
         return back
 
 

@@ -31,7 +31,7 @@ def items_of(value: Any) -> tuple[list[Any], Any]:
     """Return the items of a container and its structure; of another value, and of an object with more than its fields, None for these."""
     if is_record(value):
         return opened(value) if vars(value).keys() == {field.name for field in fields(value)} else ([], None)
-    is_object = hasattr(type(value), "__dataclass_fields__") or isinstance(value, tuple) and bool(getattr(value, "__dict__", None))
+    is_object = hasattr(type(value), "__dataclass_fields__") or isinstance(value, (tuple, dict)) and bool(getattr(value, "__dict__", None))
     return ([], None) if is_object else opened(value)
 
 

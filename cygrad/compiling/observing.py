@@ -112,6 +112,7 @@ class Observation:
         self.roots = [function, *values]
         self.is_matching = False        # code of the user has a pattern of a class
         self.is_repeated = False        # code runs besides the call of the user: it must change nothing
+        self.repeats_code = False       # code of the user has run so
         self.handlers: set[CodeType] = set()    # of signals, which are no part of the function
 
     def __enter__(self) -> Observation:
@@ -130,7 +131,14 @@ class Observation:
     def __exit__(self, *_: object) -> None:
         if self.is_watching:
             sys.setprofile(None)
-            self.is_early |= any(is_of_user(sys.modules[name]) for name in self.missing if name in sys.modules)
+            for guard in self.guards:
+                if guard.source == GuardSource.MODULE:
+                    guard.take_loaded_names()
+            for name in self.missing:
+                if name not in sys.modules:
+                    self.guard(GuardSource.KEY, sys.modules, name)
+                else:
+                    self.is_early |= is_of_user(sys.modules[name])
 
     # ----- While the function runs -----
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
@@ -162,6 +170,7 @@ class Observation:
         """Meet the code of a call that begins."""
         code = frame.f_code
         if self.is_repeated and runs_code_of_user(frame) and not is_imported(frame):
+            self.repeats_code = True
             reason = changes_of(code, frame)
             if reason:      # before it runs
                 self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")
@@ -428,6 +437,8 @@ class Observation:
                 names = {*names, *(name for name, item in vars(value).items() if name[:2] != "__" and not isinstance(item, ModuleType))}
             for name in names if is_of_user(value) else ():
                 self.guard(GuardSource.KEY, vars(value), name)
+            if self.names & LOOKUPS and not is_of_user(value):
+                self.guard_alone(GuardSource.MODULE, value)
             if type(value) is ModuleType:
                 return
         kind = value if isinstance(value, type) else type(value)

@@ -37,11 +37,14 @@ PURE = {prefix + name for prefix in ("", "_") for name in (
     "unicodedata", "warnings", "weakref", "zlib")}
 STATEFUL = sys.stdlib_module_names - PURE
 # Functions that return or change a state of Python's or NumPy's, and are written in Python. NumPy has another `stack`.
-REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEffectiveLevel", "getbufsize", "geterr", "geterrcall",
-           "get_printoptions", "import_module", "isEnabledFor", "locate", "localeconv", "resolve_name", "inspect.stack"}
+REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEffectiveLevel", "getLevelName", "getLevelNamesMapping",
+           "getbufsize", "geterr", "geterrcall", "getlocale", "get_printoptions", "gettempdir", "hasHandlers", "import_module",
+           "isEnabledFor", "locate", "localeconv", "resolve_name", "inspect.stack"}
 CHANGES = {"addHandler", "basicConfig", "disable", "filterwarnings", "removeHandler", "resetwarnings", "setLevel", "set_printoptions",
            "setbufsize", "seterr", "seterrcall", "simplefilter"}
 REPORTS_OR_CHANGES = REPORTS | CHANGES
+# Functions written in C that count the uses of an object by other code.
+COUNTS = {"cache_info", "getweakrefcount", "getweakrefs"}
 
 
 def reason_of_call(function: Any, frame: FrameType) -> str | None:
@@ -52,7 +55,7 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
     modules = modules_of(function)
     if function.__name__ in HARMLESS or owner is sys.stdout or owner is sys.stderr:
         return None
-    if function is id or function is hash:
+    if function is id or function is hash or name.rpartition(".")[2] in COUNTS:
         return of_state(name) if runs_code_of_user(frame) and frame.f_code.co_name != "__hash__" else None
     if modules & FILES and runs_for_user(frame, by_package=False):
         return of_state(name)

@@ -8,7 +8,7 @@ cpdef enum GuardRole:
     TENSOR          # a tensor of this kind: an input of the program
     LENGTH          # of a list or deque; the keys or bytes of another container; the count of the names of a class
     CONTENT         # an array of NumPy's with these bytes
-    UNCHANGED       # a class with these names and their values
+    UNCHANGED       # a class, or a module, with these names and their values
 
 cpdef enum GuardSource:
     KEY             # holder[name] of a dict
@@ -21,8 +21,10 @@ cpdef enum GuardSource:
     GRADIENT        # of a tensor among the inputs: `holder` is its number
     INPUT           # a tensor itself, as code may ask for it by identity
     VERSION         # of a tensor among the inputs: how often it was changed
+    HISTORIES       # whether no tensor among the inputs, of some numbers, has another one in its history
     RESULT          # of a call of `holder`, which takes no arguments
     CLASS           # all names of the class `holder`
+    MODULE          # of the module `holder`, but for those that it loads later
 
 cdef class Guard:
     cdef readonly int source, role
@@ -31,4 +33,5 @@ cdef class Guard:
     cdef unsigned int version_tag       # of a class, when its names were last compared
     cdef object current(self, list tensors)
     cdef bint is_class_unchanged(self) except -1
+    cdef bint is_module_unchanged(self) except -1
     cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1

@@ -1,11 +1,12 @@
 """Guards (see guards.pxd for the contract)."""
 cimport cython
 from cpython.buffer cimport PyObject_CheckBuffer
-from cpython.dict cimport PyDict_GetItemWithError
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 
 from cygrad._core.capture.kinds cimport is_of_kind, is_plain_value, plain_kind
 from cygrad._core.capture.signature cimport kind_of_parts
+from cygrad._core.graph.history cimport gradient_edge, lead_to_each_other
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.levels.level cimport active_levels
 from cygrad._core.memory.storage cimport visible_version
@@ -109,6 +110,16 @@ cdef object content_of(object values):
     return type(values), None if type(values) is ndarray else id(values), layout, values.tobytes()
 
 
+cdef bint are_independent(list tensors) except -1:
+    """Return True if no tensor has another one in its history; they are no leaves."""
+    cdef TensorImpl tensor
+    cdef int output_nr
+    try:
+        return not lead_to_each_other([gradient_edge(tensor, &output_nr) for tensor in tensors])
+    except RuntimeError:        # of a view of changed memory
+        return False
+
+
 @cython.final
 @cython.binding(False)
 cdef class Guard:
@@ -124,6 +135,12 @@ cdef class Guard:
             return
         if source == CLASS:
             self.role, self.version_tag, self.value = UNCHANGED, version_of(holder), dict(vars(holder))
+            return
+        if source == MODULE:
+            self.role, self.value = UNCHANGED, tuple(vars(holder).values())
+            return
+        if source == HISTORIES:
+            self.role, self.value = PLAIN, True
             return
         if source == INPUT:
             self.role, self.value = (IDENTICAL if isinstance(value, TensorImpl) else OTHER), value
@@ -146,7 +163,8 @@ cdef class Guard:
     def __repr__(self):
         names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
                  CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor",
-                 INPUT: "{name}", VERSION: "{name}", RESULT: "{name}", CLASS: "a method of {holder.__name__}"}
+                 INPUT: "{name}", VERSION: "{name}", HISTORIES: "the history of arguments", RESULT: "{name}",
+                 CLASS: "a method of {holder.__name__}", MODULE: "a value in {holder.__name__}"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
     cdef object current(self, list tensors):
@@ -165,6 +183,8 @@ cdef class Guard:
             return tensors[self.holder]
         if self.source == VERSION:
             return visible_version((<TensorImpl>tensors[self.holder]).storage.version)
+        if self.source == HISTORIES:
+            return are_independent([tensors[number] for number in self.holder])
         if self.source == RESULT:
             return self.holder()
         if self.source == CLASS_KEY:
@@ -173,6 +193,11 @@ cdef class Guard:
             return PyObject_GenericGetAttr(self.holder, self.name)
         except AttributeError:
             return MISSING
+
+    def take_loaded_names(self):
+        """Take on the values of a module that were loaded since."""
+        if self.is_module_unchanged():
+            self.value = tuple(vars(self.holder).values())
 
     def value_now(self):
         """Return the value that is there; None for an absent one."""
@@ -193,6 +218,19 @@ cdef class Guard:
         self.version_tag = version_of(self.holder)
         return True
 
+    cdef bint is_module_unchanged(self) except -1:
+        """Compare the values of a module. A module that loads names when they are first asked for may have got more."""
+        cdef dict names = vars(self.holder)
+        cdef PyObject* value
+        cdef Py_ssize_t place = 0, number = 0, count = len(<tuple>self.value)
+        if len(names) != count and not (len(names) > count and "__getattr__" in names):
+            return False
+        while number < count and PyDict_Next(names, &place, NULL, &value):
+            if value != <PyObject*>(<tuple>self.value)[number]:
+                return False
+            number += 1
+        return True
+
     cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1:
         """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
@@ -202,7 +240,7 @@ cdef class Guard:
             except Exception:       # of more bytes, or released
                 return False
         if self.role == UNCHANGED:
-            return self.is_class_unchanged()
+            return self.is_module_unchanged() if self.source == MODULE else self.is_class_unchanged()
         if self.source == NAMES:
             return not plain_length(self.holder) or (<set>self.name).isdisjoint(plain_iterator(self.holder))
         value = self.current(tensors)

@@ -5,7 +5,8 @@ from cygrad._core.compute.contraction cimport contracts
 from cygrad._core.compute.matrices cimport planner_number
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks
-from cygrad._core.graph.tensor cimport (INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, needs_grad, new_address, tensor_type)
+from cygrad._core.graph.tensor cimport (CREATED, INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, needs_grad, new_address,
+                                        tensor_type)
 from cygrad._core.levels.sparse cimport Sparse
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, Storage, default_dtype, is_foreign, owner_of, visible_version
@@ -25,6 +26,7 @@ cdef enum:
     IS_LEAF = 16
     IS_VIEW = 32
     HAS_LEAF_HOOKS = 64
+    IS_PART_OF_LEAF = 128   # and the leaf requires a gradient; the bits of CREATED follow
 
 cdef DType FLOAT64 = dtype_by_name["float64"]
 
@@ -74,7 +76,9 @@ cdef int marks_of(TensorImpl tensor, bint may_have_hooks) except -1:
         if not may_have_hooks and gets_hooks(tensor):
             raise Uncommon("a tensor with hooks")
         bits |= HAS_LEAF_HOOKS if runs_leaf_hooks(tensor) else 0
-    bits |= (IS_INFERENCE if tensor.flags & INFERENCE else 0) | (IS_VIEW if tensor.flags & VIEW else 0)
+    bits |= IS_INFERENCE if tensor.flags & INFERENCE else 0
+    if tensor.flags & VIEW:
+        bits |= IS_VIEW | tensor.flags & CREATED | (IS_PART_OF_LEAF if tensor.base.node is None and needs_grad(tensor.base) else 0)
     bits |= (IS_PADDED if tensor.storage.padded else 0) | (IS_READ_ONLY if tensor.storage.readonly else 0)
     return bits | (IS_LEAF if tensor.node is None else 0)
 

@@ -152,7 +152,8 @@ cdef object kind_of_container(object value, list tensors, list others, tuple lev
                         kind_of_value(item, tensors, others, levels, has_inputs)) for key, item in (<dict>value).items()]
     if kind is OrderedDict or kind is defaultdict:
         others.append(getattr(value, "default_factory", None))
-        return kind, getattr(value, "default_factory", None), kind_of_container(dict(value), tensors, others, levels, has_inputs)
+        return (kind, getattr(value, "default_factory", None), kind_of_container(dict(value), tensors, others, levels, has_inputs),
+                kind_of_value(getattr(value, "__dict__", None), tensors, others, levels))
     if isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
         others.append(kind)
         return kind, *[kind_of_value(item, tensors, others, levels, has_inputs) for item in value]

@@ -16,8 +16,8 @@ from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.gathering cimport add_parts, add_parts_of
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks, put
 from cygrad._core.engine.placement cimport run_placement
-from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, pop_ready, prepare_run, push_ready, put_off,
-                                      state_of, walk)
+from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, note_history, pop_ready, prepare_run,
+                                      push_ready, put_off, state_of, walk)
 from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
@@ -467,6 +467,9 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
             index = state_of(&run, <PyObject*>node)
             if not run.states[index].visited:
                 walk(&run, index)
+        notes = current_notes() if is_noting() else None
+        if notes is not None and not between:
+            note_history(notes, &run, roots, targets)
         if profiling_threads:
             event = begin_node(EVALUATION, None, NULL)
             end_event(begin_node(BACKWARD, None, NULL))
@@ -486,7 +489,6 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
         grad_mode()[0] = create_graph != 0
         exchange_overrides_off(2)       # the formulas of gradients are no calls of users
         cg_run_address()[0] = &run
-        notes = current_notes() if is_noting() else None
         while run.ready:
             set_thread_hooks(hooks)
             index = pop_ready(&run)

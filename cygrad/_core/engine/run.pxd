@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from cygrad._core.graph.node cimport Node
+from cygrad._core.graph.notes cimport Notes
 
 cdef struct State:
     PyObject* node          # borrowed from the graph, which the roots keep alive
@@ -80,3 +81,6 @@ cdef int push_ready(Run* run, Py_ssize_t index) except -1
 cdef int put_off(Run* run, Py_ssize_t index, uint64_t priority) except -1
 cdef Py_ssize_t pop_ready(Run* run) noexcept
 cdef int walk(Run* run, Py_ssize_t root) except -1
+# Note nodes from before the steps that roots reach: in another call they may lead to inputs to which they do not lead now. targets: the
+# inputs, as (node, number of its output).
+cdef int note_history(Notes notes, Run* run, list roots, list targets) except -1

@@ -5,8 +5,8 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.history cimport edge
-from cygrad._core.graph.node cimport Node
+from cygrad._core.graph.history cimport edge, lead_to_each_other
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node
 
 
 cdef void prepare_run(Run* run, Space* space) noexcept:
@@ -179,4 +179,33 @@ cdef int walk(Run* run, Py_ssize_t root) except -1:
     finally:
         if capacity > SMALL:
             free(stack)
+    return 0
+
+
+cdef int note_history(Notes notes, Run* run, list roots, list targets) except -1:
+    """Inputs may have such nodes as long as none leads to another one, which a guard compares."""
+    cdef list stack = list(roots), inputs = []
+    cdef set seen = set(), ends = {id(node) for node, _ in targets}
+    cdef unsigned long long newest = notes.looks.newest_node
+    cdef Node node, target
+    cdef int k, output_nr
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.sequence_nr <= newest:
+            if not run.states[find_state(run, <PyObject*>node)].captured:
+                notes.ran_history_outside = True
+                return 0
+            inputs.append(node)
+        elif id(node) not in ends:
+            for k in range(node.edges):
+                target = edge(node, k, &output_nr)
+                if target is not None:
+                    stack.append(target)
+    if inputs and len(ends) > 1:
+        has_leaves = any([node is not None and node.flags & NODE_ACCUMULATES for node, _ in targets])
+        notes.ran_history_outside |= has_leaves or lead_to_each_other(inputs)
+        notes.independent_histories += inputs
     return 0

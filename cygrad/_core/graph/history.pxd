@@ -22,6 +22,8 @@ cdef inline Node edge(Node node, int index, int* output_nr):
         return <Node>node.next1
     return general_edge(node, index, output_nr)
 
+# Return True if one of some nodes leads to another one of them; no accumulators.
+cdef bint lead_to_each_other(list nodes) except -1
 cdef int set_edge(Node node, int index, object target, int output_nr) except -1
 cdef int refresh(TensorImpl tensor) except -1
 cdef int cut_leaf(TensorImpl leaf) except -1

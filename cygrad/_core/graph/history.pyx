@@ -64,6 +64,27 @@ cdef Node general_edge(Node node, int index, int* output_nr):
     return target
 
 
+cdef bint lead_to_each_other(list nodes) except -1:
+    """A node leads to older ones only, so the search ends at nodes that are older than all of these."""
+    cdef set starts = {id(node) for node in nodes}, seen = set()
+    cdef unsigned long long oldest = min([(<Node>node).sequence_nr for node in nodes])
+    cdef list stack = list(nodes)
+    cdef Node node, target
+    cdef int k, output_nr
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        for k in range(node.edges):
+            target = edge(node, k, &output_nr)
+            if target is not None and id(target) in starts:
+                return True
+            if target is not None and target.sequence_nr > oldest and not target.flags & NODE_ACCUMULATES:
+                stack.append(target)
+    return False
+
+
 # ----- Ends of the graph -----
 @cython.binding(False)
 @cython.embedsignature(True)

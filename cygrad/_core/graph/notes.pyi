@@ -29,6 +29,7 @@ class Notes:
     repeats: bool
     ran_backward: bool
     ran_history_outside: bool
+    independent_histories: list[Any]
     part_copies: dict[int, Any] | None
 
     def __init__(self, follows_places: bool = ...) -> None: ...

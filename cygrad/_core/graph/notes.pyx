@@ -101,7 +101,7 @@ cdef class Notes:
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
-        self.replaced = {}
+        self.replaced, self.independent_histories = {}, []
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
         self.part_copies, self.thawed, self.patterns, self.places = {} if follows_places else None, [], [], []
 
@@ -274,7 +274,7 @@ cdef class Notes:
     cdef void forget_tensors(self):
         """Let go of tensors and their memory: there is a program, and the steps are all that it needs."""
         self.outside = self.by_address = self.gradients = self.before_gradients = self.flags = self.leaves = None
-        self.hooks = self.handles = self.thawed = self.patterns = self.places = None
+        self.hooks = self.handles = self.thawed = self.patterns = self.places = self.independent_histories = None
 
     # ----- Slots -----
     cdef bint is_fresh(self, Storage storage) noexcept:

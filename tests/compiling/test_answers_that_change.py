@@ -1,0 +1,229 @@
+"""Code that asks for something which has another answer in a later call: a history, a flag of a view, a module, an attribute."""
+
+import collections
+import functools
+import logging
+import subprocess
+import sys
+import tempfile
+import types
+import warnings
+
+import pytest
+
+import cygrad as cg
+from capturing import captured, refusal, same
+from cygrad.checkpoint import checkpoint
+
+X = cg.tensor([1.0, -2.0, 3.0], dtype=cg.float64)
+
+
+def agree(function, *calls):
+    """Compare a function with its compiled form, for arguments that a call makes anew."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        compiled = cg.compile(function)
+        for make in calls:
+            ours, theirs = make(), make()
+            same(compiled(*ours), function(*theirs))
+            for one, other in zip(ours, theirs, strict=True):
+                if cg.is_tensor(one):
+                    same(one, other)
+                    assert one.requires_grad == other.requires_grad
+                    if one.is_leaf and other.grad is not None:
+                        same(one.grad, other.grad)
+    return compiled
+
+
+# ----- Histories -----
+def related(depends):
+    def make():
+        w, other = (X.clone().requires_grad_() for _ in range(2))
+        return (w if depends else other) * 1.5, w
+    return make
+
+
+def caught(t, w):
+    try:
+        return cg.autograd.grad((t * 2).sum(), w)[0]
+    except RuntimeError:
+        return w.detach() * 7
+
+
+HISTORIES = {
+    "grad": lambda t, w: cg.autograd.grad((t * 2 + w * 3).sum(), w)[0],
+    "create_graph": lambda t, w: cg.autograd.grad((t * t + w * w).sum(), w, create_graph=True)[0].detach(),
+    "backward": lambda t, w: ((t * 2 + w * 3).sum().backward(inputs=[w]), w.detach() * 1)[1],
+    "unused": lambda t, w: (cg.autograd.grad((t * 2).sum(), w, allow_unused=True)[0], w.detach() * 0)[0 if t is None else 1],
+    "materialized": lambda t, w: cg.autograd.grad((t * 2).sum(), w, materialize_grads=True)[0],
+    "caught": caught,
+    "two inputs": lambda t, w: sum(cg.autograd.grad((t * w).sum(), (t, w))),
+}
+
+
+@pytest.mark.parametrize("order", ["ABAABB", "AAABAB", "BBABAA"])
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_gradient_in_a_function_goes_through_the_history_of_this_call(name, order):
+    agree(HISTORIES[name], *(related(each == "B") for each in order))
+
+
+def test_inputs_whose_histories_are_independent_are_captured():
+    """As weights that steps of training have made; where one is computed from another, the function itself runs."""
+    def loss(a, b, x):
+        return ((a * x + b).sin() ** 2).sum()
+
+    @functools.partial(cg.compile, fullgraph=True)
+    def step(a, b, x):
+        slopes = cg.autograd.grad(loss(a, b, x), (a, b), create_graph=True)
+        return a - 0.1 * slopes[0], b - 0.1 * slopes[1]
+
+    def trained(function):
+        a, b = (X.clone().requires_grad_() for _ in range(2))
+        weights = a, b
+        for number in range(4):
+            weights = function(*weights, X + number)
+        return cg.autograd.grad(loss(*weights, X), (a, b))
+
+    expected = trained(step._function)
+    for _ in range(2):
+        for ours, theirs in zip(trained(step), expected, strict=True):
+            assert cg.allclose(ours, theirs, rtol=1e-12)
+    assert step.cache_info() == (6, 2, 0, 2)
+
+    def slopes(a, b):
+        return cg.stack(cg.autograd.grad((a * b).sum(), (a, b)))
+
+    def weights(depend):
+        def make():
+            x = X.clone().requires_grad_()
+            return x * 2, x * x
+        def make_dependent():
+            a = X.clone().requires_grad_() * 2
+            return a, a * a
+        return make_dependent if depend else make
+
+    for order in "ABAAB", "BBABA":
+        agree(slopes, *(weights(each == "B") for each in order))
+
+
+# ----- Views that may not be written -----
+def multiplied(x, t):
+    try:
+        t.mul_(x)
+    except RuntimeError:
+        t = t * x
+    return t * 1
+
+
+VIEWS = [lambda w: w[0], lambda w: w.unbind()[0], lambda w: w.split(1)[0][0], lambda w: w.requires_grad_()[0]]
+
+
+@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize("second", range(4))
+def test_whether_a_view_may_be_written_is_part_of_its_kind(first, second):
+    def call(number):
+        return lambda: (cg.full((3,), 2.0, dtype=cg.float64, requires_grad=True), VIEWS[number](cg.ones(2, 3, dtype=cg.float64)))
+    agree(multiplied, *map(call, (first, first, second, first, second)))
+
+
+# ----- Objects -----
+def test_attributes_of_an_ordered_dict_are_part_of_its_kind():
+    def function(x, state):
+        return x * state["w"] if state._metadata["version"] < 2 else x * state["w"] * 10
+
+    def call(version):
+        def make():
+            state = collections.OrderedDict(w=X.clone())
+            state._metadata = {"version": version}
+            return X.clone(), state
+        return make
+
+    compiled = agree(function, *map(call, (1, 1, 2, 2, 1, 2)))
+    assert compiled.cache_info().hits == 4
+
+
+def test_an_ordered_dict_with_attributes_is_no_result():
+    def function(x):
+        state = collections.OrderedDict(w=x * 2)
+        state.version = 3
+        return state
+
+    assert "returns a OrderedDict" in refusal(function, X)
+
+
+# ----- Modules -----
+def optional(x):
+    try:
+        import module_that_comes_later
+    except ImportError:
+        return x * 2
+    return x * module_that_comes_later.factor
+
+
+def test_a_module_that_is_not_there_may_come(monkeypatch):
+    compiled = captured(optional)
+    for _ in range(2):
+        same(compiled(X), X * 2)
+    module = types.ModuleType("module_that_comes_later")
+    module.factor = 5.0
+    monkeypatch.setitem(sys.modules, "module_that_comes_later", module)
+    for _ in range(3):
+        same(compiled(X), X * 5)
+
+
+def test_a_function_that_is_looked_up_in_a_module_may_be_replaced(monkeypatch):
+    compiled = captured(lambda x, name: getattr(cg.nn.functional, name)(x))
+    for _ in range(2):
+        same(compiled(X, "relu"), X.relu())
+    replacement = cg.nn.functional.softplus
+    monkeypatch.setattr(cg.nn.functional, "relu", replacement)
+    for _ in range(3):
+        same(compiled(X, "relu"), replacement(X))
+    assert compiled.cache_info().hits == 3
+
+
+@functools.lru_cache
+def counted(number):
+    return number + 1
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x * logging.getLogger("cygrad.test").hasHandlers(), lambda x: x * len(logging.getLevelName(15)),
+    lambda x: x * len(tempfile.gettempdir()), lambda x: x * counted.cache_info().currsize,
+])
+def test_states_of_the_library_end_a_capture(function):
+    assert "has another result each time" in refusal(function, X)
+
+
+# ----- Code that a backward runs again -----
+FACTOR = 1.0
+
+
+def scaled_region(x):
+    return (x * x).sin() * FACTOR
+
+
+def test_a_region_that_is_computed_again_has_the_values_of_its_call(monkeypatch):
+    compiled = captured(lambda x: checkpoint(scaled_region, x, use_reentrant=False, preserve_rng_state=False).sum())
+    for _ in range(2):
+        compiled(X.clone().requires_grad_()).backward()
+    loss = compiled(X.clone().requires_grad_())
+    monkeypatch.setitem(globals(), "FACTOR", 2.0)
+    with pytest.raises(RuntimeError, match="FACTOR was changed between a call"):
+        loss.backward()
+
+
+FIRST_NUMBERS = """
+import cygrad as cg
+from cygrad.checkpoint import checkpoint
+compiled = cg.compile(lambda x: checkpoint(cg.sin, x, use_reentrant=False).sum(), fullgraph=True)
+for _ in range(3):
+    compiled(cg.ones(3, requires_grad=True)).backward()
+print(compiled.cache_info().hits)
+"""
+
+
+def test_the_generator_may_be_made_by_the_function():
+    """Which is the first code of the process that reaches it."""
+    run = subprocess.run([sys.executable, "-c", FIRST_NUMBERS], check=True, capture_output=True, text=True)
+    assert run.stdout == "2\n"

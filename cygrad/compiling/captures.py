@@ -222,7 +222,7 @@ class Capture:
         replay = Replay(notes, inputs, results, split, [*weights, *(None for _ in read_often)], back, self.owner._name())
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
         replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, history.released
-        replay.read_often = read_often
+        replay.read_often, replay.nested = read_often, history.nested()
         if not history.frees_values:
             replay.frees = frozenset()
         if replay.written and are_unseen_views(inputs[:len(inputs) - len(of_patterns)]):
@@ -271,6 +271,7 @@ class Capture:
             differentiable = [inputs[number] for number in entry.differentiable]
             roots = [*recorded, *(inputs[number] for _, number in entry.replay.read_often)]
             pairs = [(root, weight) for root, weight in zip(roots, weights, strict=True) if weight is not None]
+            notes.thaw_results([result for result in results if isinstance(result, Tensor)])
             notes.forget_steps()
             roots, root_weights = ([*items] for items in zip(*pairs, strict=True))
             back = self.gradients(notes, observation, roots, [*inputs], differentiable, root_weights)

@@ -31,6 +31,11 @@ class History(NamedTuple):
         """Whether a backward that does not keep the graph frees values."""
         return any(node._frees_values() for node in self.nodes)
 
+    def nested(self) -> tuple[int, ...]:
+        """Return the numbers of the recorded results that other recorded ones are computed from."""
+        edges = {edge for node in self.nodes for edge in node.next_functions}
+        return tuple(k for k, result in enumerate(self.recorded) if (result.grad_fn, result.output_nr) in edges)
+
     def read_often(self, sources: Sequence[Any], differentiable: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Return the differentiable inputs whose gradients have several parts, or elements that are added one by one: their places among
         these, and their numbers.

@@ -93,17 +93,36 @@ def test_inputs_whose_histories_are_independent_are_captured():
     def slopes(a, b):
         return cg.stack(cg.autograd.grad((a * b).sum(), (a, b)))
 
-    def weights(depend):
-        def make():
-            x = X.clone().requires_grad_()
-            return x * 2, x * x
-        def make_dependent():
-            a = X.clone().requires_grad_() * 2
-            return a, a * a
-        return make_dependent if depend else make
+    def slopes_of_new(a, b):
+        new = a * 2
+        return cg.stack(cg.autograd.grad((new * b).sum(), (new, b)))
 
-    for order in "ABAAB", "BBABA":
-        agree(slopes, *(weights(each == "B") for each in order))
+    def slopes_of_one(a, b):
+        return cg.stack(cg.autograd.grad((b * b).sum(), (a, b), materialize_grads=True))
+
+    for function in (slopes, slopes_of_new, slopes_of_one):
+        for order in "AAABCAD", "BBABACD", "DDABCAD":
+            agree(function, *map(WEIGHTS.get, order))
+
+
+def test_an_input_may_have_the_node_of_another_argument():
+    for order in "DDABCD", "CCDABD":
+        agree(lambda a, b: cg.autograd.grad((a * b).sum(), a)[0], *map(WEIGHTS.get, order))
+
+
+def independent():
+    x = X.clone().requires_grad_()
+    return x * 2, x * x
+
+
+def dependent():
+    a = X.clone().requires_grad_() * 2
+    return a, a * a
+
+
+SINE_AND_COSINE = cg.compile(lambda x: (x.sin(), x.cos()))
+WEIGHTS = {"A": independent, "B": dependent, "C": lambda: dependent()[::-1],
+           "D": lambda: SINE_AND_COSINE(X.clone().requires_grad_())}
 
 
 # ----- Views that may not be written -----
@@ -227,3 +246,26 @@ def test_the_generator_may_be_made_by_the_function():
     """Which is the first code of the process that reaches it."""
     run = subprocess.run([sys.executable, "-c", FIRST_NUMBERS], check=True, capture_output=True, text=True)
     assert run.stdout == "2\n"
+
+
+# ----- Hooks that come after the call -----
+def test_a_hook_on_a_result_that_another_one_is_computed_from_is_an_error():
+    w = cg.tensor([1.0, 2.0, 3.0], dtype=cg.float64, requires_grad=True)
+
+    def function(x):
+        hidden = (x * w).tanh()
+        return hidden.square().mean(), hidden, x + w
+
+    def differentiated(call, number):
+        w.grad = None
+        results = call(X * 0.1)
+        results[number].register_hook(lambda gradient: gradient * 2)
+        sum(result.sum() for result in results).backward()
+        return w.grad
+
+    compiled = captured(function)
+    compiled(X * 0.1)
+    for number in (0, 2):
+        assert cg.allclose(differentiated(compiled, number), differentiated(function, number))
+    with pytest.raises(RuntimeError, match="a hook on a result of .*function.* gets a part of its gradient"):
+        differentiated(compiled, 1)

@@ -261,3 +261,22 @@ def test_writes_through_data_are_not_counted(write):
     for _ in range(4):
         compiled(cg.rand(3, 3))
         assert w._version == 0
+
+
+@pytest.mark.parametrize("backward", [lambda y: y.backward(cg.ones(3, dtype=cg.float64)), lambda y: y.sum().backward()])
+def test_a_constant_that_a_backward_reads_may_not_change_as_a_result(backward):
+    def function(x):
+        constant = cg.tensor([1.0, 2.0, 3.0], dtype=cg.float64)
+        return constant, x * constant, x.exp()
+
+    compiled = captured(function)
+    for number in range(4):
+        x = (X[:3] + number).requires_grad_()
+        constant, y, _ = compiled(x)
+        if number % 2:
+            constant.mul_(3)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                backward(y)
+        else:
+            backward(y)
+            assert x.grad.tolist() == [1.0, 2.0, 3.0]

@@ -61,6 +61,7 @@ cdef class Captured:
     cdef public tuple released          # numbers of the results whose history a backward of the program frees
     cdef list gradients                 # layouts of gradients that the backward part reads: of these, then of sums; None: it needs none
     cdef public tuple read_often        # (edge, number of an input): of gradients with several parts, which are added to sums one by one
+    cdef public tuple nested            # numbers of the recorded results that other recorded ones are computed from
     cdef public bint leaves_nothing_pending     # the forward part has a backward of the engine in it
     cdef public object guards           # of values that code in the backward part names
     cdef public object frees            # the values that a backward frees which does not keep the graph, as numbers; None: all

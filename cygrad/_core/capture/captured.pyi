@@ -23,6 +23,7 @@ class Captured:
     frees: frozenset[int] | None
     others: list[Captured | None]
     read_often: tuple[tuple[int, int], ...]
+    nested: tuple[int, ...]
 
     def __init__(
         self, notes: Notes, inputs: list[Any], results: list[Any], split: int, gradients: list[Any], back: list[Any], name: str,

@@ -145,7 +145,7 @@ cdef class Captured:
     def __cinit__(self, Notes notes not None, list inputs, list results, Py_ssize_t split, list gradients, list back, str name,
                   Captured before=None):
         self.gradients = [None if each is None else layout_at(each, MADE, 0, 0) for each in gradients]
-        self.others, self.guards, self.frees, self.released, self.read_often = [], [], None, (), ()
+        self.others, self.guards, self.frees, self.released, self.read_often, self.nested = [], [], None, (), (), ()
         self.name, self.notes, self.calls = name, notes, notes.calls
         self.inputs, self.changes, self.changes_back = <int>len(inputs), [], []
         self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)

@@ -54,6 +54,9 @@ cdef class CompiledNode(Node):
         if gradients is None:
             return 0
         replay, inputs, input_versions, outputs, output_versions, state, rerun = self.saved0
+        if self.hooks is not None and any([self.hooks.tensor.get(number) for number in replay.nested]):
+            raise RuntimeError(f"compile(): a hook on a result of {replay.name} gets a part of its gradient, as another result of the call "
+                               "is computed from it: call register_hook() in the function")
         sums = gradients_so_far(self, replay.read_often, inputs)
         gradients += sums
         if whole:

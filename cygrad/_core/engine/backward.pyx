@@ -469,7 +469,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
                 walk(&run, index)
         notes = current_notes() if is_noting() else None
         if notes is not None and not between:
-            note_history(notes, &run, roots, targets)
+            note_history(notes, roots, targets)
         if profiling_threads:
             event = begin_node(EVALUATION, None, NULL)
             end_event(begin_node(BACKWARD, None, NULL))

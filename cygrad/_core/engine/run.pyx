@@ -8,6 +8,9 @@ from libc.string cimport memcpy, memset
 from cygrad._core.graph.history cimport edge, lead_to_each_other
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node
 
+cdef enum:
+    NOT_AN_INPUT = -1       # the number of a root's output
+
 
 cdef void prepare_run(Run* run, Space* space) noexcept:
     memset(run, 0, sizeof(Run))
@@ -182,30 +185,30 @@ cdef int walk(Run* run, Py_ssize_t root) except -1:
     return 0
 
 
-cdef int note_history(Notes notes, Run* run, list roots, list targets) except -1:
+cdef int note_history(Notes notes, list roots, list targets) except -1:
     """Inputs may have such nodes as long as none leads to another one, which a guard compares."""
-    cdef list stack = list(roots), inputs = []
-    cdef set seen = set(), ends = {id(node) for node, _ in targets}
+    cdef list stack = [(node, NOT_AN_INPUT) for node in roots], old
+    cdef set seen = set(), ends = {(id(node), number) for node, number in targets}
     cdef unsigned long long newest = notes.looks.newest_node
     cdef Node node, target
     cdef int k, output_nr
     while stack:
-        node = stack.pop()
+        node, number = stack.pop()
+        if (id(node), number) in ends and (node.sequence_nr <= newest or len(ends) == 1):
+            continue        # its history counts where there are other inputs; of an old one the guard compares that
+        if node.sequence_nr <= newest:
+            notes.ran_history_outside = True
+            return 0
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if node.sequence_nr <= newest:
-            if not run.states[find_state(run, <PyObject*>node)].captured:
-                notes.ran_history_outside = True
-                return 0
-            inputs.append(node)
-        elif id(node) not in ends:
-            for k in range(node.edges):
-                target = edge(node, k, &output_nr)
-                if target is not None:
-                    stack.append(target)
-    if inputs and len(ends) > 1:
-        has_leaves = any([node is not None and node.flags & NODE_ACCUMULATES for node, _ in targets])
-        notes.ran_history_outside |= has_leaves or lead_to_each_other(inputs)
-        notes.independent_histories += inputs
+        for k in range(node.edges):
+            target = edge(node, k, &output_nr)
+            if target is not None:
+                stack.append((target, output_nr))
+    old = [node for node, _ in targets if node is not None and (<Node>node).sequence_nr <= newest]
+    if old and len(ends) > 1:
+        has_leaves = any([node is not None and (<Node>node).flags & NODE_ACCUMULATES for node, _ in targets])
+        notes.ran_history_outside |= has_leaves or lead_to_each_other(old)
+        notes.independent_histories += old
     return 0

@@ -219,8 +219,8 @@ class Compiled:
             return self._run(args, kwargs)
         if self._captures() >= MOST_CAPTURES:
             changed = repr(result) if result else changed_argument(self._function, key, next(reversed(self._entries), key))
-            self._give_up(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names"
-                          + (f", the last one {changed}" if changed else "")
+            self._give_up(f"it was captured {MOST_CAPTURES} times, for other arguments or other values that its code names, the last one "
+                          + (changed or "another decision by values: a branch, the place of an index, or how many elements a mask takes")
                           + (f". A float among its arguments has a program for each value: {self._by_value}. Give numbers that change as "
                              "0-d tensors, or use compile(dynamic=True)" if self._by_value else ""), 4)
             if entries:

@@ -484,3 +484,16 @@ def test_one_warning_in_place_of_the_error():
         results = [compiled(x).tolist() for x in (X, X, -X)]
     assert len(warned) == 1 and results == [[2, -4, 6], [2, -4, 6], [2, -4, 6]]
     assert compiled.cache_info().eager == 2
+
+
+def test_a_mask_of_other_counts_is_named():
+    def flipped(x, mask):
+        x = x.clone()
+        x[mask] *= -1
+        return x
+
+    compiled = cg.compile(flipped)
+    with pytest.warns(RuntimeWarning, match="was captured 16 times.* another decision by values: .*how many elements a mask takes"):
+        for number in range(1, 20):
+            x, mask = cg.arange(20.0), cg.arange(20) < number
+            same(compiled(x, mask), flipped(x, mask))

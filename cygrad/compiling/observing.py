@@ -97,7 +97,6 @@ class Observation:
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
         self.codes: dict[int, tuple[CodeType, bool]] = {}       # that has run, by id; True: it may read any attribute of its arguments
-        self.guarded_codes: set[CodeType] = set()       # of these, the user's
         self.names: set[str] = set()            # that code of the user uses
         self.library_names: set[str] = set()    # that code of Python's library and NumPy's uses, of objects of their classes
         self.cached_codes: set[CodeType] = set()        # of functions whose results a cache keeps
@@ -221,7 +220,6 @@ class Observation:
 
     def meet_code_of_user(self, code: CodeType, frame: FrameType) -> None:
         """Guard the values that code of the user can name."""
-        self.guarded_codes.add(code)
         for name in names_in(code) & SCOPES:
             self.end(frame, f"uses {name}: name the value, or give it as an argument")
         opcodes = {instruction.opname for instruction in instructions_of(code)}

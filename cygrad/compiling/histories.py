@@ -24,7 +24,7 @@ class History(NamedTuple):
     recorded: list[Any]             # the results that require gradients, from which a backward starts
     released: tuple[int, ...]       # numbers of the results whose history a backward of the function has freed
     nodes: list[Any]                # between the recorded results and the inputs
-    edges: list[Any]                # of these, to nodes of inputs and to leaves
+    edges: list[Any]                # of these, to nodes of inputs and of results, and to leaves
 
     @property
     def frees_values(self) -> bool:
@@ -33,7 +33,7 @@ class History(NamedTuple):
 
     def nested(self) -> tuple[int, ...]:
         """Return the numbers of the recorded results that other recorded ones are computed from."""
-        edges = {edge for node in self.nodes for edge in node.next_functions}
+        edges = {*self.edges}
         return tuple(k for k, result in enumerate(self.recorded) if (result.grad_fn, result.output_nr) in edges)
 
     def read_often(self, sources: Sequence[Any], differentiable: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -170,10 +170,13 @@ cdef list versions_to_be(object inputs, list changes):
 cdef int count_changes(object inputs, list changes, list versions) except -1:
     """Count the changes of inputs that a part of a program has made; its calls of Python have counted theirs, also those by `.data`."""
     cdef TensorImpl tensor
+    cdef long long surplus
     cdef Py_ssize_t k
     for k in range(len(changes)):
         tensor = inputs[changes[k][0]]
-        tensor.storage.version -= max(visible_version(tensor.storage.version), <unsigned long long>versions[k]) - versions[k]
+        surplus = visible_version(tensor.storage.version) - <long long>versions[k]
+        if surplus > 0:
+            tensor.storage.version -= surplus
         if changes[k][1] == 0:
             tensor = shallow_copy(tensor)
             tensor.storage = borrow(tensor.storage)
@@ -257,13 +260,15 @@ def recorded_results(list results not None, list inputs not None):
 
 
 def graph_between(list results not None, inputs):
-    """Return the nodes from results to the nodes of inputs, in the order of the edges, and the edges to nodes of inputs and to leaves.
+    """Return the nodes from results to the nodes of inputs, in the order of the edges, and the edges to nodes of inputs, of results, and to
+    leaves.
 
     An edge counts twice where elements are added one by one to a gradient that has arrived at its end.
     """
     cdef set ends = {id(tensor.grad_fn) for tensor in inputs}
     cdef set met = set(ends), adding = set()
     cdef list waiting = [result.grad_fn for result in results][::-1], nodes = [], edges = []
+    cdef set roots = {id(node) for node in waiting}
     cdef Node node, other
     cdef int k, number
     cdef bint adds
@@ -281,8 +286,11 @@ def graph_between(list results not None, inputs):
             adds = k == 0 and node.flags & NODE_PLACES and ((<RuleOp>(<RuleNode>node).op).adds or id(node) in adding)
             if other.flags & NODE_ACCUMULATES or id(other) in ends:
                 edges += [(other, number)] * (2 if adds else 1)
-            elif adds:
+                continue
+            if adds:
                 adding.add(id(other))       # where it places its gradient, too, elements of the first one are added
+            if id(other) in roots:
+                edges.append((other, number))
     return nodes, edges
 
 

@@ -469,7 +469,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
                 walk(&run, index)
         notes = current_notes() if is_noting() else None
         if notes is not None and not between:
-            note_history(notes, roots, targets)
+            note_history(notes, roots, targets, accumulate_grad)
         if profiling_threads:
             event = begin_node(EVALUATION, None, NULL)
             end_event(begin_node(BACKWARD, None, NULL))
@@ -499,8 +499,6 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
                 continue
             if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer_accumulation(&run, index):
                 continue
-            if notes is not None and run.states[index].needed and (<Node>run.evaluating).sequence_nr <= notes.looks.newest_node:
-                notes.ran_history_outside = True
             PyErr_CheckSignals()
             if interruption is not None:
                 interruption()

@@ -82,5 +82,5 @@ cdef int put_off(Run* run, Py_ssize_t index, uint64_t priority) except -1
 cdef Py_ssize_t pop_ready(Run* run) noexcept
 cdef int walk(Run* run, Py_ssize_t root) except -1
 # Note nodes from before the steps that roots reach: in another call they may lead to inputs to which they do not lead now. targets: the
-# inputs, as (node, number of its output).
-cdef int note_history(Notes notes, list roots, list targets) except -1
+# inputs, as (node, number of its output); accumulates: they get gradients in their `.grad`.
+cdef int note_history(Notes notes, list roots, list targets, bint accumulates) except -1

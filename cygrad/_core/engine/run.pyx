@@ -185,7 +185,7 @@ cdef int walk(Run* run, Py_ssize_t root) except -1:
     return 0
 
 
-cdef int note_history(Notes notes, list roots, list targets) except -1:
+cdef int note_history(Notes notes, list roots, list targets, bint accumulates) except -1:
     """Inputs may have such nodes as long as none leads to another one, which a guard compares."""
     cdef list stack = [(node, NOT_AN_INPUT) for node in roots], old
     cdef set seen = set(), ends = {(id(node), number) for node, number in targets}
@@ -195,6 +195,7 @@ cdef int note_history(Notes notes, list roots, list targets) except -1:
     while stack:
         node, number = stack.pop()
         if (id(node), number) in ends and (node.sequence_nr <= newest or len(ends) == 1):
+            notes.ran_history_outside |= accumulates and node.sequence_nr <= newest
             continue        # its history counts where there are other inputs; of an old one the guard compares that
         if node.sequence_nr <= newest:
             notes.ran_history_outside = True

@@ -8,11 +8,11 @@ from cygrad._core.graph.launches cimport LargeTraits, Launch, Traits, add_input,
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, byte_offset, has_own_memory
 from cygrad._core.levels.observers cimport profiling_threads
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, broadcast, describe_number, describe_operand, empty_for,
-                                             same_shape, tensor_of_operand)
+                                             lies_as_operands, same_shape, tensor_of_operand)
 from cygrad._core.programs.deferred cimport DeferredMap, any_pending, compute_operands, defer_map, defer_number
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, MAX_OPERANDS, MAX_PARAMS, Operand, cg_itemsize, cg_kernel, cg_loops_of,
                                                   cg_number, run_elementwise)
-from cygrad._kernels.drivers.packing cimport count_elements, load_operand, operand_words, row_major_count, store_operand
+from cygrad._kernels.drivers.packing cimport count_elements, lies_row_major, load_operand, operand_words, row_major_count, store_operand
 from cygrad._kernels.programs.groups cimport fuse_elementwise, fuse_loop
 from cygrad._kernels.programs.linked cimport Loop, run_loop
 from cygrad._kernels.programs.steps cimport Program, dtype_of
@@ -140,7 +140,7 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
     cdef Value values[MAX_OPERANDS]
     cdef list tensors = []
     cdef TensorImpl tensor
-    cdef bint lies_as_operands = False
+    cdef intptr_t strides[MAX_DIMS]
     cdef int k
     for k in range(map.count - 1):
         if map.is_number[k]:
@@ -149,8 +149,7 @@ cdef object map_again(void* arguments, list storages, const intptr_t* starts):
         tensor = tensor_of_operand(&map.operands[k], map.ndim, map.shape, storages[len(tensors)], starts[len(tensors)])
         tensors.append(tensor)
         values[k].tensor = <PyObject*>tensor
-        lies_as_operands |= not tensor.flags & CONTIGUOUS
-    if lies_as_operands and not empty_for(map.out_dtype, map.ndim, map.shape, map.count - 1, values).flags & CONTIGUOUS:
+    if lies_as_operands(map.ndim, map.shape, map.count - 1, values, strides) and not lies_row_major(strides, 1, map.ndim, map.shape):
         return None
     return map_kernel(map.kernel, map.common_dtype, map.out_dtype, map.masks, map.count - 1, values,
                       map.params if map.has_params else NULL, map.cost, None, False, WAITS if map.waits == WAITS else WAITS_UNCONTRACTED)
@@ -166,12 +165,12 @@ cdef intptr_t space_of_map(const void* arguments, int tensor) noexcept:
     return 0
 
 
-cdef Traits OF_MAPS = Traits(steady=True, safe=True, large=NULL, store=store_map, run_stored=run_stored_map, fuse=fuse_map)
 cdef void repeat_map(void* arguments) noexcept:
     """Have sums over dims go by elements, as they do over a product that other steps have read before."""
     (<Map*>arguments).waits = WAITS_UNCONTRACTED
 
 
+cdef Traits OF_MAPS = Traits(steady=True, safe=True, large=NULL, store=store_map, run_stored=run_stored_map, fuse=fuse_map)
 cdef LargeTraits LARGE = LargeTraits(again=map_again, space_of=space_of_map, makes=True, repeat=NULL)
 cdef LargeTraits LARGE_AND_CHEAP = LargeTraits(again=map_again, space_of=space_of_map, makes=True, repeat=repeat_map)
 cdef Traits OF_LARGE_MAPS = Traits(steady=False, safe=True, large=&LARGE, store=NULL, run_stored=NULL, fuse=NULL)

@@ -50,6 +50,10 @@ cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1
 cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept
 cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
+# Find the strides of the result if it is dense in the order of the operands' strides, as in torch; False: all operands are row-major, and
+# so is the result.
+cdef bint lies_as_operands(int ndim, const intptr_t* shape, int count, const Value* values, intptr_t* strides) noexcept
+# Make the result.
 cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
 cdef TensorImpl number_tensor(const Value* value, int dtype)
 # All elements are the same one, as in the gradient of a sum.

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from libc.math cimport isinf, ldexp
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.constants cimport copy_as_described, move, tensor_of_number
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
@@ -395,10 +395,9 @@ cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, 
     return 0
 
 
-cdef TensorImpl empty_like_operands(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
-    """Make a dense tensor whose dims lie in the order of the operands' strides."""
+cdef void order_as_operands(int ndim, const intptr_t* shape, int count, const Value* values, intptr_t* strides) noexcept:
+    """Find the strides of a dense tensor whose dims lie in the order of the operands' strides."""
     cdef int order[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t expected = 1
     cdef int d, k, position, compared
     # Innermost first. Dims with equal strides in all operands stay as in row-major memory: insertion that stops only where one lies inside.
@@ -415,11 +414,9 @@ cdef TensorImpl empty_like_operands(int dtype, int ndim, const intptr_t* shape, 
     for k in range(ndim):
         strides[order[k]] = expected
         expected *= max(shape[order[k]], 1)
-    return empty_strided(dtype, ndim, shape, strides)
 
 
-cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
-    """Make the result: row-major if all operands are, else dense in the order of their strides, as in torch."""
+cdef bint lies_as_operands(int ndim, const intptr_t* shape, int count, const Value* values, intptr_t* strides) noexcept:
     cdef TensorImpl first
     cdef int k, strided = -1
     for k in range(count):
@@ -427,15 +424,25 @@ cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count,
             strided = k
             break
     if strided < 0 or ndim < 2:
-        return empty(dtype, ndim, shape)
+        return False
     first = <TensorImpl>values[strided].tensor
     for k in range(count):
         if values[k].tensor is not NULL and not (shape_is(<TensorImpl>values[k].tensor, ndim, shape)
                                                  and same_strides(<TensorImpl>values[k].tensor, first)):
-            return empty_like_operands(dtype, ndim, shape, count, values)
+            order_as_operands(ndim, shape, count, values, strides)
+            return True
     if is_dense(first):
-        return empty_strided(dtype, ndim, shape, first.strides)
-    return empty_like_operands(dtype, ndim, shape, count, values)
+        memcpy(strides, first.strides, ndim * sizeof(intptr_t))
+    else:
+        order_as_operands(ndim, shape, count, values, strides)
+    return True
+
+
+cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    cdef intptr_t strides[MAX_DIMS]
+    if lies_as_operands(ndim, shape, count, values, strides):
+        return empty_strided(dtype, ndim, shape, strides)
+    return empty(dtype, ndim, shape)
 
 
 # ----- Memory that is written to -----

@@ -51,7 +51,7 @@ def history_of(results: list[Any], inputs: list[Any], sources: Sequence[Any]) ->
     """
     with_history = recorded_results(results, inputs)
     if any(result.is_leaf for result in with_history) or any(results[k].requires_grad or results[earlier].requires_grad
-                                                            for k, earlier, _, _ in shared_memory(results)):
+                                                            for k, earlier, *_ in shared_memory(results)):
         raise Uncapturable("it returns a new leaf that requires a gradient, or several views of one tensor that does: return copies, "
                            "by .clone()")
     nodes, edges = graph_between(with_history, sources)

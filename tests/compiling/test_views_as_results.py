@@ -107,6 +107,106 @@ def test_a_part_of_a_parameter_is_captured_under_no_grad():
     assert compiled.cache_info().hits == 2
 
 
+def view_without_grad(p, x):
+    with cg.no_grad():
+        return x[1:]
+
+
+OF_TWO = [lambda p, x: x[1:], lambda p, x: p[1:], lambda p, x: (p[1:].view(3, 1), x[:2]), lambda p, x: x.detach(),
+          lambda p, x: (x.detach().add_(1), p.sin().sum()), view_without_grad, lambda p, x: x.unbind()[0], lambda p, x: x.view(2, 2).T]
+TWO = {
+    "detached first": lambda x: (x.detach(), x),
+    "detached second": lambda x: (x, x.detach()),
+    "view of a detached one": lambda x: (x.detach()[:], x.detach()),
+    "computed": lambda x: ((x * 1).detach(), x * 1),
+    "views of one": lambda x: (lambda y: (y[:], y.view(4)))(x * 1),
+    "view first": lambda x: (x[:], x),
+}
+
+
+def outcome_of_in_place_change(function, pair, requires_grad, records, number):
+    """Return values and history of the tensors that a caller has, after a change of one result in place by a tensor with a gradient."""
+    weight = cg.full((1,), 2.0, dtype=cg.float64, requires_grad=True)
+    x = cg.arange(4.0, dtype=cg.float64).add_(number).requires_grad_(requires_grad)
+    arguments = pair(x)
+    with cg.set_grad_enabled(records):
+        results = function(*arguments)
+    results = results if type(results) is tuple else (results,)
+    seen = []
+    try:
+        results[0].mul_(weight)
+    except RuntimeError as error:
+        seen.append(type(error))
+    try:
+        for tensor in (*results, *arguments, x):
+            seen += [tensor.requires_grad, tensor.is_leaf, tensor._version, tensor.tolist()]
+        (arguments[0].sum() + arguments[1].sum() * 3 + results[0].sum()).backward()
+    except RuntimeError as error:
+        seen.append(type(error))
+    return seen, *(None if leaf.grad is None else leaf.grad.tolist() for leaf in (x, weight))
+
+
+@pytest.mark.filterwarnings("ignore:compile", "ignore:The .grad attribute")
+@pytest.mark.parametrize("function", OF_TWO)
+@pytest.mark.parametrize("pair", TWO.values(), ids=TWO)
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("records", [False, True])
+def test_results_changed_in_place_change_the_history_of_the_same_tensors_as_eager(function, pair, requires_grad, records):
+    compiled = cg.compile(function)
+    for number in range(3):
+        assert (outcome_of_in_place_change(compiled, pair, requires_grad, records, number)
+                == outcome_of_in_place_change(function, pair, requires_grad, records, number))
+
+
+def test_arguments_of_one_base_and_of_two_have_programs_of_their_own():
+    compiled = captured(lambda p, x: p[1:])
+    x = cg.arange(4.0)
+    for p in (x.view(4), x.detach(), x.view(4), x.detach()):
+        part = compiled(p, x)
+        assert part._base is (x if p._base is x else p)
+    assert compiled.cache_info().misses == 2
+
+
+def write_then_view(x):
+    with cg.no_grad():
+        x.mul_(0.5)
+    return x[1:]
+
+
+def view_then_write(x):
+    part = x[1:]
+    with cg.no_grad():
+        x.mul_(0.5)
+    return part
+
+
+def write_a_view(x):
+    with cg.no_grad():
+        part = x[1:]
+        part.mul_(0.5)
+    return part
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("function", [write_then_view, view_then_write, write_a_view])
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("records", [False, True])
+def test_views_are_as_old_as_in_eager_beside_changes_of_their_memory(function, requires_grad, records):
+    """Autograd refuses a view without history that is older than a change of its base."""
+    compiled = cg.compile(function)
+    for number in range(3):
+        outcomes = []
+        for each in (function, compiled):
+            x = cg.full((4,), number + 1.0, requires_grad=requires_grad)
+            with cg.set_grad_enabled(records):
+                part = each(x)
+            try:
+                outcomes.append((part.is_leaf, part.requires_grad, (part * 2).tolist(), part._version))
+            except RuntimeError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+
+
 def test_results_with_hooks_are_not_captured():
     """In eager they run before hooks of the caller and before `retain_grad`; in a replay they would run after."""
     def clipped(x, of_view):

@@ -15,7 +15,7 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.notes cimport CALL, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
 from cygrad._core.graph.rule_nodes cimport RuleNode
-from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, needs_grad
+from cygrad._core.graph.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, byte_offset, needs_grad
 from cygrad._core.memory.sizes cimport bytes_between
 from cygrad._core.memory.storage cimport Storage, new_storage, owner_of
 from cygrad._kernels.drivers.copying cimport move_bytes, run_move
@@ -85,13 +85,33 @@ cdef int input_of_view(TensorImpl view, list inputs) except -2:
     while node is not None:
         for k in range(len(inputs)):
             other = inputs[k]
-            if ((view.base is other or view.base is other.base) and other.storage is view.storage
+            if (have_one_base(view, other) and other.storage is view.storage
                     and gradient_edge(other, &other_number) is node and other_number == number):
                 return k
         if not isinstance(node, RuleNode) or node.edges != 1 or node.hooks is not None:
             return -1
         node = edge(node, 0, &number)
     return -1
+
+
+cdef bint have_one_base(TensorImpl view, TensorImpl other) noexcept:
+    """Return True if a tensor is a view of another one, or both are views of one; autograd does not follow those in inference mode."""
+    return view.base is other or view.base is not None and view.base is other.base or view.flags & other.flags & INFERENCE
+
+
+cdef int input_in_memory(TensorImpl tensor, list inputs) noexcept:
+    """Return the number of the first input in the memory of a tensor without history: of the same base, if there is one; -1: there is
+    none.
+    """
+    cdef TensorImpl other
+    cdef int k, nearest = -1
+    for k in range(0 if tensor.flags & REQUIRES_GRAD else len(inputs)):
+        other = inputs[k]
+        if other.storage is tensor.storage and other.dtype_nr == tensor.dtype_nr:
+            if have_one_base(tensor, other):
+                return k
+            nearest = k if nearest < 0 else nearest
+    return nearest
 
 
 cdef size_t rounded(size_t nbytes) noexcept:
@@ -304,22 +324,18 @@ cdef class Captured:
         """Return the layout of a result; one that a step has made gets a base of its own for its memory."""
         cdef Storage storage = owner_of(tensor.storage)
         cdef Slot* slot
-        cdef int number, nearest, k
+        cdef int number, k
         cdef TensorImpl other
-        cdef bint is_recorded = needs_grad(tensor) and grad_mode()[0], is_view = False
         for k in range(len(inputs)):
             if inputs[k] is tensor:
                 return layout_at(tensor, SAME, k, 0)
-        nearest = input_of_view(tensor, inputs) if is_recorded else -1
-        for k in range(len(inputs)):
+        # A replay has the mode of the call.
+        k = input_of_view(tensor, inputs) if needs_grad(tensor) and grad_mode()[0] else input_in_memory(tensor, inputs)
+        if k >= 0 and (<TensorImpl>inputs[k]).dtype_nr == tensor.dtype_nr:
             other = inputs[k]
-            if owner_of(other.storage) is storage:
-                is_view = True
-                if other.dtype_nr == tensor.dtype_nr and other.storage is tensor.storage and (
-                        k == nearest if is_recorded else tensor.node is None):      # a replay has the mode of the call
-                    return layout_at(tensor, DETACHED if needs_grad(other) and not needs_grad(tensor) else VIEW_OF_INPUT,
-                                     self.input_bases[k], byte_offset(tensor) - byte_offset(other))
-        if is_view:
+            return layout_at(tensor, VIEW_OF_INPUT if have_one_base(tensor, other) else DETACHED, self.input_bases[k],
+                             byte_offset(tensor) - byte_offset(other))
+        if any([owner_of((<TensorImpl>other).storage) is storage for other in inputs]):
             raise Uncapturable("a result is a view of an argument as another dtype, by .data, or with another history: return a copy, "
                                "by .clone()")
         number = self.notes.number_of(storage)

@@ -222,7 +222,9 @@ def replayed(Replay replay not None, list inputs not None, tuple differentiable 
         results = replay.run_forward(inputs, state)
     finally:
         end_event(token)
-    count_changes(inputs, replay.changes, versions)
+    if replay.changes:
+        count_changes(inputs, replay.changes, versions)
+        replay.note_changes(results)
     if replay.released:
         attach_node(results, replay.released, inputs, differentiable, None)
     if replay.recorded:

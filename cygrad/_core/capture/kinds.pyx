@@ -154,24 +154,25 @@ cdef bint lie_apart(list tensors):
 
 
 cpdef object shared_memory(list tensors):
-    """Return which tensors lie in the memory of others, and how far from them."""
-    cdef dict first
+    """Return which tensors lie in the memory of others, how far from them, and of which they share a base."""
+    cdef dict first, bases
     cdef list layout, foreign       # foreign: owners, and the first tensors in their memory
     cdef TensorImpl tensor
     cdef Storage owner
     cdef int k
     if lie_apart(tensors):
         return ()
-    first, layout, foreign = {}, [], []
+    first, bases, layout, foreign = {}, {}, [], []
     for k, tensor in enumerate(tensors):
         owner = owner_of(tensor.storage)
+        of_base = bases.setdefault(id(tensor if tensor.base is None else tensor.base), k)
         earlier = first.setdefault(id(owner), k)
         if is_foreign(owner):
             earlier = min([earlier] + [number for other, number in foreign if owners_overlap(owner, other)])
             foreign.append((owner, earlier))
         if earlier != k:
             same = first.setdefault(id(tensor), k)      # the first place of this tensor: the gradient of another one is another
-            layout.append((k, earlier, same, new_address(tensor) - new_address(<TensorImpl>tensors[earlier])))
+            layout.append((k, earlier, same, of_base, new_address(tensor) - new_address(<TensorImpl>tensors[earlier])))
         else:
             first[id(tensor)] = k
     return tuple(layout)

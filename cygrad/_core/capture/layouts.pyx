@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, empty_strided, new_tensor
+from cygrad._core.graph.tensor cimport CREATED, TensorImpl, empty_strided, new_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport Storage, visible_version
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
@@ -18,7 +18,8 @@ cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset):
     cdef Layout layout = Layout.__new__(Layout)
     cdef int d
     layout.kind, layout.base, layout.offset, layout.dtype, layout.ndim = kind, base, offset, tensor.dtype_nr, tensor.ndim
-    layout.version = visible_version(tensor.storage.version)
+    layout.version, layout.created = visible_version(tensor.storage.version), tensor.flags & CREATED
+    layout.is_current = visible_version(tensor.view_version ^ tensor.storage.version) == 0
     if tensor.ndim <= 8:
         for d in range(tensor.ndim):
             layout.dims[d], layout.dims[8 + d] = tensor.sizes[d], tensor.strides[d]

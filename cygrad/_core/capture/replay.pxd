@@ -13,6 +13,7 @@ cdef class Replay(Captured):
     cdef bint takes(self, list gradients) noexcept
     cpdef Replay program_for(self, list gradients)
     cdef list results_of(self, Part part, list inputs, list storages)
+    cdef int note_changes(self, list results) except -1
     cdef int run_kernels(self, Part part, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch, bint released) except -1
     cdef int run_observed(self, Py_ssize_t first, Py_ssize_t end, char** pointers, void* scratch) except -1
     cdef int run_stop(self, Part part, Py_ssize_t k, object dying, list storages, char** pointers, void* scratch) except -1

@@ -12,7 +12,7 @@ from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout,
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.noted_calls cimport tensors_among, tensors_of_node
 from cygrad._core.graph.notes cimport CALL, Note
-from cygrad._core.graph.tensor cimport REQUIRES_GRAD, TensorImpl, address, byte_offset
+from cygrad._core.graph.tensor cimport CREATED, REQUIRES_GRAD, TensorImpl, address, byte_offset
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport new_storage, owner_of, settle
 from cygrad._core.operands.operands cimport copy_into
@@ -127,12 +127,22 @@ cdef class Replay(Captured):
                 view = tensor_in(layout, tensor.storage, byte_offset(tensor))
                 if part is self.forward_part and layout.kind == VIEW_OF_INPUT:
                     view = as_strided(tensor, view.shape, view.stride(), view.storage_offset())
+                    (<TensorImpl>view).flags = (<TensorImpl>view).flags & ~<unsigned>CREATED | layout.created
                 results.append(view)
             else:
                 tensor = empty_in(layout) if layout.base == CONSTANTS else tensor_in(layout, storages[layout.base], 0)
                 tensor.storage.version = layout.version
                 results.append(tensor)
         return results
+
+    cdef int note_changes(self, list results) except -1:
+        """Take views of inputs for made after the changes that the program has made, where the function has made them so."""
+        cdef Layout layout
+        cdef TensorImpl view
+        for layout, view in zip(self.forward_part.results, results):
+            if layout.kind == VIEW_OF_INPUT and layout.is_current:
+                view.view_version = view.storage.version
+        return 0
 
     cdef list run(self, Part part, list inputs, list storages, char** pointers):
         """Run a part and return its results. GaveUp, or the error of a call or a signal, with all memory as it was."""

@@ -72,6 +72,15 @@ class Entry:
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
     dependencies: Any = None        # of recorded results on differentiable inputs, where a loop has asked for them
 
+    def sets_first_gradients(self) -> bool:
+        """Return True if each leaf whose `.grad` the function sets to another tensor has none at the call."""
+        without = {guard.holder for guard in self.guards if guard.source == GuardSource.GRADIENT and guard.role == GuardRole.PLAIN}
+        return all(number in without for number, _ in self.gradients)
+
+    def gradients_of(self, inputs: Sequence[Any]) -> list[Any]:
+        """Return the gradients that the function has set, which are results."""
+        return [inputs[number].grad for number, result in self.gradients if result is not None]
+
 
 class Capture:
     """The first call of a kind: runs the function, and makes a program of its steps if that is possible."""
@@ -267,6 +276,7 @@ class Capture:
                 raise Uncapturable("it takes another way now")
             results: list[Any] = []
             take_apart(value, results)
+            results += entry.gradients_of(inputs)
             recorded = [results[number] for number in entry.replay.recorded]
             differentiable = [inputs[number] for number in entry.differentiable]
             roots = [*recorded, *(inputs[number] for _, number in entry.replay.read_often)]

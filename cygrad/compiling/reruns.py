@@ -10,6 +10,7 @@ from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import argument_tensors, signature_of
 from cygrad._core.graph.modes import RecordingMode
+from cygrad._core.graph.notes import put_back
 from cygrad._core.graph.saved import released_error_of, set_thread_hooks, thread_hooks
 from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _overrides_off, _set_overrides_off
@@ -87,17 +88,21 @@ class Rerun:
         call. If the function cannot run again, gradients of all results are copied for the first program, which adds to no sums.
         """
         first = self.entry.replay
-        if may_replay() and not (self.entry.gradients or in_profile() or is_observed()):
+        if may_replay() and not (in_profile() or is_observed()):
             program = self.further_program(inputs, gradients)
             if program is not None:
                 return program
-        may_run = is_unchanged and not (first.written or self.entry.gradients) and self.has_values(inputs)
+        may_run = is_unchanged and self.may_run_again() and self.has_values(inputs)
         return None if may_run or any(gradient is None for gradient in gradients[:len(first.recorded)]) else first
+
+    def may_run_again(self) -> bool:
+        """Return True if the function changes nothing but its results, and first gradients."""
+        return not self.entry.replay.written and self.entry.sets_first_gradients()
 
     def further_program(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay | None:
         """Return a new program as `program_for` does; None: there is none, there are too many, or values are others than at the call."""
         others = self.entry.replay.others
-        if len(others) == MOST_OTHERS or not self.has_values(inputs):
+        if len(others) == MOST_OTHERS or not self.entry.sets_first_gradients() or not self.has_values(inputs):
             return None
         program = None
         with contextlib.suppress(Exception):       # the function itself may raise it again
@@ -128,9 +133,14 @@ class Rerun:
         others: list[Any] = []
         self.check_values(inputs)
         args, kwargs = self.arguments(inputs)
-        with as_in_a_call(self.entry):
+        with as_in_a_call(self.entry), self.without_gradients(inputs):
             capture = Capture(self.owner, signature_of(args, kwargs, tensors, others), tensors, others, args, kwargs)
             return capture.backward(self.entry, args, kwargs, inputs, gradients)
+
+    def without_gradients(self, inputs: Sequence[Any]) -> restoring[None]:
+        """Take from leaves, for a while, the gradients that the function has set."""
+        now = [(inputs[number], inputs[number].grad) for number, _ in self.entry.gradients]
+        return restoring(lambda _: put_back([], now), lambda: put_back([], [(leaf, None) for leaf, _ in now]))
 
     def arguments(self, inputs: Sequence[Any]) -> tuple[Any, Any]:
         """Return the arguments, with inputs in place of floats that are inputs, and with the tensors of the call where containers and
@@ -175,19 +185,20 @@ class Rerun:
 
     def __call__(self, inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         """Return the gradients of the inputs that have one, from gradients of the results, and the sums so far to which they are added."""
-        if self.entry.replay.written or self.entry.gradients:
+        if not self.may_run_again():
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
         self.check_values(inputs)
         args, kwargs = as_arrays(as_numbers(self.arguments(inputs)))
         results: list[Any] = []
         now = positions_of(self.positions)
-        with as_in_a_call(self.entry), restoring(lambda _: go_back(now)):
+        with as_in_a_call(self.entry), restoring(lambda _: go_back(now)), self.without_gradients(inputs):
             go_back(self.positions)
             with outside_of_levels():     # as a replay: the same for all examples of gradients
                 take_apart(self.owner._function(*args, **kwargs), results)
-        for place in self.entry.number_places:
-            results.insert(place, None)
+            for place in self.entry.number_places:
+                results.insert(place, None)
+            results += self.entry.gradients_of(inputs)
         replay, differentiable = self.entry.replay, tuple(inputs[number] for number in self.entry.differentiable)
         roots = [*(results[number] for number in replay.recorded), *(inputs[number] for _, number in replay.read_often)]
         outputs, weights = zip(*((root, gradient) for root, gradient in zip(roots, gradients, strict=True) if gradient is not None),

@@ -447,3 +447,63 @@ def test_programs_keep_no_tensors():
             grad(compiled(w, x), x, w.T if transposed else w)
     del w, x
     assert live_bytes() < before + 400 * 400
+
+
+def set_and_return(a, b):
+    """Set the gradients of leaves, and return results with a history."""
+    y = (a * b).sin() * a
+    y.sum().backward(retain_graph=True)
+    return y, a * 2
+
+
+def set_with_a_history(a, b):
+    y = (a * b).sin() * a
+    y.sum().backward(create_graph=True)
+    return y, a * 2
+
+
+def added(results, a, b):
+    cg.autograd.backward([*results, a.exp() * 0.3], [X * 0 + 1] * (len(results) + 1))
+
+
+FOLLOWED_BY = {
+    "other parts of the gradients": added,
+    "another call": lambda results, a, b: added([*results, *set_and_return(a, b)], a, b),
+    "gradients of sums": lambda results, a, b: (results[-1].sum() + (a * b).sum()).backward(),
+    "gradients of gradients": lambda results, a, b: grad(results[0].sum(), a, create_graph=True)[0].sum().backward(),
+    "one result twice": lambda results, a, b: [results[-1].sum().backward(retain_graph=True) for _ in range(2)],
+    "a gradient set to None": lambda results, a, b: (setattr(a, "grad", None), results[-1].sum().backward()),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("function", [set_and_return, set_with_a_history])
+@pytest.mark.parametrize("name", FOLLOWED_BY)
+def test_gradients_that_a_function_sets_do_not_end_its_backwards(function, name):
+    """It runs once more without the gradients, which are put back."""
+    compiled = captured(function)
+    for factor in (1.0, 0.5, 3.0):
+        gradients = []
+        for each in (function, compiled):
+            a, b = (X * factor).requires_grad_(), (X + factor).requires_grad_()
+            results = each(a, b)
+            before = b.grad.detach().clone()
+            FOLLOWED_BY[name](results, a, b)
+            gradients.append((before, a.grad, b.grad))
+        for theirs, ours in zip(*gradients, strict=True):
+            same(ours, theirs)
+    assert compiled.cache_info().hits == 2
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_gradients_of_gradients_that_a_function_sets():
+    compiled = captured(set_with_a_history)
+    for factor in (1.0, 0.5):
+        outcomes = []
+        for each in (set_with_a_history, compiled):
+            a, b = (X * factor).requires_grad_(), (X + factor).requires_grad_()
+            each(a, b)
+            first = grad((a.grad * b).sum(), (a, b), create_graph=True)
+            outcomes.append(first + grad(sum(each.sum() for each in first), (a, b)))
+        for theirs, ours in zip(*outcomes, strict=True):
+            assert cg.allclose(ours, theirs, 1e-14, 1e-14)

@@ -8,9 +8,9 @@ from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, c
 from cygrad._kernels.drivers.reduction cimport Producer, reduce_produced, reduce_rows
 from cygrad._kernels.drivers.traversal cimport (IN_PLACE, PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
                                                 room)
-from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, begin_passes, next_pass, row_memory
+from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, cut_blocks, row_memory
 from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, describe_slot,
-                                             is_laid, last_writer, output_of, reduction_of)
+                                             is_laid, output_of, reduction_of)
 from cygrad._kernels.system.threads cimport run_in_parts
 
 cdef extern from "drivers/fetch.h" nogil:
@@ -81,12 +81,12 @@ cdef void begin_operands(Run* run, intptr_t start) noexcept nogil:
     cdef char* block
     cdef intptr_t i
     cdef int j, k, size
-    for k in range(part.read_count):
-        j, state = part.read[k], &run.states[k]
-        begin_operand(state, &part.laid[j], part.ndim, part.shape, start, part.length, part.lanes, part.written[k], False)
+    for k in range(part.laid_count):
+        state = &run.states[k]
+        begin_operand(state, &part.laid[k], part.ndim, part.shape, start, part.length, part.lanes, part.written[k], False)
         if state.traversal != PACKED and state.row % part.row:
-            pack_operand(state, &part.laid[j], part.ndim, part.shape, start)
-        state.block = take_block(run, 2 * part.length * run.sizes[part.laid_slots[j]] + PADDING)
+            pack_operand(state, &part.laid[k], part.ndim, part.shape, start)
+        state.block = take_block(run, 2 * part.length * run.sizes[part.laid_slots[k]] + PADDING)
     for k in range(part.repeated_count):
         block = run.data[MAX_SLOTS + k] = take_block(run, part.slot_bytes)
         size = run.sizes[part.repeated[k]]
@@ -94,8 +94,8 @@ cdef void begin_operands(Run* run, intptr_t start) noexcept nogil:
             memcpy(block + i * size, run.data[part.repeated[k]], size)
     for k in range(part.tail_count):
         run.tail_blocks[k] = take_block(run, part.slot_bytes)
-        for j in range(part.read_count):
-            if part.laid_slots[part.read[j]] == part.tails[k] and run.states[j].traversal != IN_PLACE:
+        for j in range(part.laid_count):
+            if part.laid_slots[j] == part.tails[k] and run.states[j].traversal != IN_PLACE:
                 run.tail_blocks[k] = NULL
 
 
@@ -194,10 +194,10 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
     begin_run(&run, part, memory if memory is not NULL else stack + (-<size_t>stack) % PADDING, start, block)
     while start < stop:
         n, fetched = min(part.length, stop - start), 0
-        for k in range(part.read_count):
+        for k in range(part.laid_count):
             n = min(n, room(&run.states[k]))
-        for k in range(part.read_count):
-            run.data[part.laid_slots[part.read[k]]] = piece(&run.states[k], &part.laid[part.read[k]], n, part.lanes, part.written[k])
+        for k in range(part.laid_count):
+            run.data[part.laid_slots[k]] = piece(&run.states[k], &part.laid[k], n, part.lanes, part.written[k])
         rows, whole = n // part.row if part.by_rows else n, n & (part.lanes - 1) == 0
         # Elsewhere the bytes behind a block are elements of the array; rows may end within a vector though the block does not.
         if start + n == part.program.total and (not whole or part.by_rows and part.row & (part.lanes - 1)):
@@ -213,8 +213,8 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
                 size = (rows if call.reduced else n) * call.strides[call.inputs]
                 stream_row(run.targets[slot], run.data[slot], size)
                 run.targets[slot] += size
-        for k in range(part.read_count):
-            advance(&run.states[k], &part.laid[part.read[k]], n, part.written[k])
+        for k in range(part.laid_count):
+            advance(&run.states[k], &part.laid[k], n, part.written[k])
         for k in range(run.moving_count):
             run.data[run.moving[k]] += rows * run.steps[k]
         start += n
@@ -246,9 +246,9 @@ cdef void run_pass_part(const void* job, intptr_t start, intptr_t stop) noexcept
 cdef void run_pass(const Pass* part, char* memory) noexcept nogil:
     """`memory` of all threads, where a block is some rows; else NULL."""
     cdef intptr_t total = part.program.total, block = part.length if part.by_rows else BLOCK_BYTES // part.itemsize
-    cdef const Step* step = &part.program.steps[part.first]
+    cdef const Step* step = &part.program.steps[0]
     cdef PassRun run
-    if part.last - part.first == 1 and not part.by_rows and step.kernel is not NULL and not part.in_block[output_of(step)]:
+    if part.end == 1 and not part.by_rows and step.kernel is not NULL and not part.in_block[output_of(step)]:
         run_one(part.program, step)
         return
     run.part, run.memory, run.chunk = part, memory, ((total + part.threads - 1) // part.threads + block - 1) // block * block
@@ -272,15 +272,13 @@ cdef void run_blocks(const Program* program, char* memory) noexcept nogil:
     cdef int number = reduction_of(program), end = program.step_count if number == NONE else number, k
     cdef const Step* reduction = &program.steps[end]
     cdef Pass part
-    begin_passes(&part, program, end)
+    cut_blocks(&part, program, end)
     if number != NONE:
         part.producer.make, part.producer.total, part.producer.dtype = make_block, program.total, program.slots[part.redirected].dtype
         part.producer.cost, part.producer.partials = program.cost, memory
         part.producer.streams = part.stream or program.slots[part.redirected].data is not NULL
-    while next_pass(&part):
-        if last_writer(program, part.redirected, part.first, part.last) == NONE:
-            run_pass(&part, NULL)
-        else:
-            reduce_produced(reduction.reduction, &part.producer, program.slots[output_of(reduction)].data)
+        reduce_produced(reduction.reduction, &part.producer, program.slots[output_of(reduction)].data)
+    else:
+        run_pass(&part, NULL)
     for k in range(end + 1, program.step_count):
         run_on_number(program, &program.steps[k])

@@ -47,7 +47,7 @@ cdef struct Fetched:
 cdef struct Pass:
     Producer producer                   # of the slot that is reduced; the first member, so that `make_block` has its pass
     const Program* program
-    int itemsize, first, last, end      # of the widest element; steps of this pass, and of all
+    int itemsize, end                   # of the widest element; of the steps: all, or those before a reduction
     int threads
     bint stream                         # outputs are so large that no cache will hold them until they are read
     int redirected                      # the output that is reduced, which is written to another block; NONE
@@ -59,6 +59,7 @@ cdef struct Pass:
     intptr_t shape[MAX_DIMS]
     int laid_slots[MAX_LAID]
     Operand laid[MAX_LAID + 1]          # and, while dims are joined, an output
+    bint written[MAX_LAID]
     Call calls[MAX_STEPS]
     int first_steps[MAX_STEPS]          # of the calls
     Sum sums[MAX_STEPS]                 # that calls compute; of no terms: another formula
@@ -66,17 +67,13 @@ cdef struct Pass:
     int repeated[MAX_REPEATED]          # numbers that have a block,
     bint whole[MAX_REPEATED]            # of more than an element for each row
     int tails[MAX_REPEATED]             # arrays that vector mathematics may not read over the end
-    int read[MAX_LAID]                  # laid arrays of this pass, by number,
-    bint written[MAX_LAID]              # and whether it writes them
     bint in_block[MAX_SLOTS]            # the values are made in a block, and copied where the slot has memory
     unsigned char blocks[MAX_SLOTS]     # the numbers of the blocks: values that do not live at one time share one
     Fetched fetched[MAX_SLOTS]          # arrays of which parts of the next rows are fetched
-    int call_count, block_count, repeated_count, tail_count, read_count, fetched_count
+    int call_count, block_count, repeated_count, tail_count, fetched_count
 
-# Begin passes over the steps before `end`: all, or those before a reduction.
-cdef void begin_passes(Pass* part, const Program* program, int end) noexcept nogil
-# Take the next steps; False: there are none.
-cdef bint next_pass(Pass* part) noexcept nogil
+# A pass over the steps before `end`, block by block.
+cdef void cut_blocks(Pass* part, const Program* program, int end) noexcept nogil
 # One pass, block by block of some dense rows; False: the program has no such rows, or a step has no loop for them.
 cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil
 # The memory of a thread that runs a pass by rows.

@@ -1,6 +1,6 @@
 # cython: cdivision=True, initializedcheck=False
 """Calls (see calls.pxd for the contract)."""
-from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES, block_bytes, cast, cg_itemsize, cg_kernel, takes_numbers, vector_bytes
+from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES, block_bytes, cast, cg_itemsize, cg_kernel, takes_numbers
 from cygrad._kernels.drivers.packing cimport LONG_ROW, cost_of_layout, merge
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP, takes_short_rows
 from cygrad._kernels.drivers.sums cimport loop_of_sum, put_in, write_numbers
@@ -13,17 +13,16 @@ from cygrad._kernels.system.threads cimport threads_for
 cdef enum:
     FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
     NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
-    FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
     PIECE = 256         # elements of a step between parts that are fetched
     VECTOR = 64
     NO_BLOCK = 0xff
 
 
 # ----- Passes -----
-cdef void begin_passes(Pass* part, const Program* program, int end) noexcept nogil:
+cdef void begin_pass(Pass* part, const Program* program, int end) noexcept nogil:
     cdef const Step* step
     cdef int j, k
-    part.program, part.first, part.last, part.end, part.itemsize = program, 0, 0, end, 1
+    part.program, part.end, part.itemsize = program, end, 1
     part.redirected = NONE if end == program.step_count else program.steps[end].slots[0]
     part.by_rows, part.row = False, 1
     for k in range(end):
@@ -39,13 +38,15 @@ cdef int lay_arrays(Pass* part) noexcept nogil:
     cdef const Program* program = part.program
     cdef const Slot* slot
     cdef intptr_t stride = 1
+    cdef bint is_written
     cdef int d, k
     part.laid_count, part.ndim, part.shape[0] = 0, 1, program.total
     for k in range(program.slot_count):
         slot = &program.slots[k]
-        if is_laid(slot):
+        is_written = last_writer(program, k, 0, part.end) != NONE
+        if is_laid(slot) and (is_written or is_live(program, k, 0, part.end)):
             describe_slot(program, slot, &part.laid[part.laid_count])
-            part.laid_slots[part.laid_count] = k
+            part.laid_slots[part.laid_count], part.written[part.laid_count] = k, is_written
             part.laid_count += 1
     if part.laid_count == 0:
         return program.cost
@@ -56,45 +57,19 @@ cdef int lay_arrays(Pass* part) noexcept nogil:
     return cost_of_layout(part.laid_count, part.laid, part.ndim, part.shape)
 
 
-cdef bint next_pass(Pass* part) noexcept nogil:
-    """Vector mathematics takes longer than memory does, and hides it: a result that is needed later is better written at once, and read
-    again by the next pass, than copied. Blocks do not live from one pass to the next."""
-    cdef const Program* program = part.program
-    cdef const Step* step
-    cdef int k
-    if part.last == part.end:
-        return False
-    part.first, part.last = part.last, part.end
-    for k in range(part.first, part.end - 1 if part.stream else part.first):
-        step = &program.steps[k]
-        if is_blocked_step(step) and program.slots[output_of(step)].data is not NULL and not blocks_cross(part, k + 1):
-            part.last = k + 1
-            break
-    choose_calls(part)
-    set_length(part, block_length(part))
-    return True
-
-
-cdef inline bint is_blocked_step(const Step* step) noexcept nogil:
-    return step.kernel is not NULL and step.kernel.blocked[step.dtype]
-
-
-cdef bint blocks_cross(const Pass* part, int border) noexcept nogil:
-    """Return True if steps from `border` on read a block that is made before."""
-    cdef int k
-    for k in range(part.program.slot_count):
-        if part.program.slots[k].data is NULL and is_live(part.program, k, border, part.end):
-            return True
-    return False
-
-
 cdef intptr_t block_length(const Pass* part) noexcept nogil:
     """Return the elements of a block: as many as memory suffices for, since a call of a loop takes as long as some elements do."""
-    cdef intptr_t blocks = part.block_count + part.repeated_count + part.tail_count + 2 * part.read_count
+    cdef intptr_t blocks = part.block_count + part.repeated_count + part.tail_count + 2 * part.laid_count
     cdef intptr_t nbytes = SHORT_BLOCK_BYTES if part.stream else BLOCK_BYTES
     while nbytes > SHORT_BLOCK_BYTES and blocks * (nbytes + 2 * PADDING) > MEMORY:
         nbytes = nbytes // 2
     return nbytes // part.itemsize
+
+
+cdef void cut_blocks(Pass* part, const Program* program, int end) noexcept nogil:
+    begin_pass(part, program, end)
+    choose_calls(part)
+    set_length(part, block_length(part))
 
 
 # ----- Rows -----
@@ -104,16 +79,16 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
     cdef int k
     if not find_rows(program, &row, &count) or not 0 < row <= BLOCK:
         return False
-    begin_passes(part, program, program.step_count)
-    part.by_rows, part.row, part.last = True, row, part.end
+    begin_pass(part, program, program.step_count)
+    part.by_rows, part.row = True, row
     if not choose_calls(part) or row < LONG_ROW and count > FEW_ROWS and not takes_rows_together(part):
         return False
     for k in range(program.slot_count):
         slot = &program.slots[k]
         nbytes = cg_itemsize[slot.dtype] * (1 if slot.reduced else row)
         touched += nbytes
-        if (slot.data is not NULL and not slot.number and not slot.reduced and not is_laid(slot) and count * nbytes >= FAR
-                and not (part.stream and last_writer(program, k, 0, part.end) != NONE)):
+        if (part.stream and slot.data is not NULL and not slot.number and not slot.reduced and not is_laid(slot)
+                and last_writer(program, k, 0, part.end) == NONE):
             touched += nbytes
             part.fetched[part.fetched_count].slot = k
             part.fetched_count += 1
@@ -136,7 +111,7 @@ cdef bint takes_rows_together(const Pass* part) noexcept nogil:
 
 
 cdef intptr_t row_memory(const Pass* part) noexcept nogil:
-    cdef int blocks = part.program.slot_count + part.repeated_count + part.tail_count + 3 * part.read_count + 1
+    cdef int blocks = part.program.slot_count + part.repeated_count + part.tail_count + 3 * part.laid_count + 1
     return blocks * part.slot_bytes
 
 
@@ -186,18 +161,13 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
     cdef const Program* program = part.program
     cdef const Step* step
     cdef int k
-    part.call_count = part.repeated_count = part.tail_count = part.read_count = part.fetched_count = 0
+    part.call_count = part.repeated_count = part.tail_count = part.fetched_count = 0
     part.lanes = 1
-    for k in range(part.laid_count):
-        part.written[part.read_count] = last_writer(program, part.laid_slots[k], part.first, part.last) != NONE
-        if part.written[part.read_count] or is_live(program, part.laid_slots[k], part.first, part.last):
-            part.read[part.read_count] = k
-            part.read_count += 1
     for k in range(program.slot_count):
         part.in_block[k] = False
-    for k in range(part.first, part.last):
+    for k in range(part.end):
         step = &program.steps[k]
-        if is_blocked_step(step) or part.stream and step.kernel is not NULL and step.kernel.streams[step.dtype] is not NULL:
+        if step.kernel is not NULL and (step.kernel.blocked[step.dtype] or part.stream and step.kernel.streams[step.dtype] is not NULL):
             part.lanes = max(part.lanes, block_bytes(step.dtype) // cg_itemsize[step.dtype])
         part.first_steps[part.call_count], part.sums[part.call_count].terms = k, 0
         if not (add_joined_call(part, k) if step.joined else add_sum_call(part, k)):
@@ -222,7 +192,7 @@ cdef bint add_joined_call(Pass* part, int k) noexcept nogil:
     cdef const Step* before = step - 1
     cdef int slots[MAX_OPERANDS]
     cdef int j, shift = step.inputs
-    if k == part.first or output_of(before) == part.redirected or not part.by_rows:
+    if k == 0 or output_of(before) == part.redirected or not part.by_rows:
         return False
     for j in range(step.inputs):
         slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
@@ -284,15 +254,14 @@ cdef bint takes_terms(const Program* program, const Sum* sum, int output) noexce
 
 cdef inline bint is_read_first(const Pass* part, int slot) noexcept nogil:
     """Return True if a pass reads the value that memory has before it."""
-    return part.program.slots[slot].data is not NULL and is_live(part.program, slot, part.first, part.last)
+    return part.program.slots[slot].data is not NULL and is_live(part.program, slot, 0, part.end)
 
 
 cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
-    """Streamed results are in no cache: an output that a later step reads is made in a block, and copied; so is a converted one, and one
-    that does not begin at a vector. Inputs that come from memory are fetched. `first`: the first step of the call."""
+    """Streamed results are in no cache: one that a later step reads is made in a block, and copied. Inputs that come from memory are
+    fetched. `first`: the first step of the call."""
     cdef const Program* program = part.program
-    cdef const Step* step = &program.steps[k]
-    cdef bint far = part.stream and part.last - part.first > 1 and not part.by_rows
+    cdef bint far = part.end > 1 and not part.by_rows
     cdef Call* call = &part.calls[part.call_count - 1]
     cdef const Slot* slot
     cdef int j, place
@@ -301,14 +270,10 @@ cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
         if place >= MAX_SLOTS:
             continue
         slot = &program.slots[place]
-        if last_writer(program, place, part.first, k) != NONE:
+        if last_writer(program, place, 0, k) != NONE:
             part.in_block[place] = not is_read_first(part, place)
-        elif (far and slot.data is not NULL and not slot.number and not is_laid(slot)
-                and not is_live(program, place, part.first, first)):
+        elif far and slot.data is not NULL and not slot.number and not is_laid(slot) and not is_live(program, place, 0, first):
             call.fetched |= 1 << j
-    slot = &program.slots[output_of(step)]
-    if part.stream and step.reduction is NULL and (step.kernel is NULL or <size_t>slot.data % vector_bytes() or is_laid(slot)):
-        part.in_block[output_of(step)] = not is_read_first(part, output_of(step))
 
 
 cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int shift, int inputs, const int* slots) noexcept nogil:

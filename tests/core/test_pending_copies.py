@@ -104,6 +104,56 @@ def test_threads_and_streams(program, count):
     assert all(same_bits(x, y) for x, y in zip(results, expected, strict=True))
 
 
+def before_a_column(x, extra):
+    return cg.cat([x * x + 1, extra], 1)
+
+
+def between_columns(x, extra):
+    return cg.cat([extra, x.exp() * x, extra], 1)
+
+
+def beside_zeros(x, extra):
+    return cg.nn.functional.pad((x * 2 + extra[:, :1]) * x, (0, extra.shape[1]))
+
+
+def assigned_columns(x, extra):
+    result = cg.zeros(len(x), x.shape[1] + extra.shape[1], dtype=x.dtype)
+    result[:, extra.shape[1]:] = (x - 1) * x
+    result[:, :extra.shape[1]] = extra * 2 + 1
+    return result
+
+
+def converted_columns(x, extra):
+    return cg.cat([(x * x).float(), (extra * 2).float(), (x - extra[:, :1]).float()], 1)
+
+
+def parts_of_columns(x, extra):
+    whole = cg.cat([x, extra], 1)
+    return whole[:, :x.shape[1]].square() * x + whole[:, extra.shape[1]:] / 3
+
+
+@pytest.mark.cases("width", [1, 4, 16])
+@pytest.mark.cases("dtype", ["float32", "float64"])
+@pytest.mark.cases("compiles", [False, True])
+@pytest.mark.parametrize("program", [before_a_column, between_columns, beside_zeros, assigned_columns, converted_columns, parts_of_columns],
+                         ids=lambda program: program.__name__)
+def test_streams_to_columns(program, dtype, width, compiles):
+    """Rows are whole vectors, and begin at any place: a store past the caches would fail there."""
+    def results_of(function):
+        x, extra = (leaf.detach().view(4500, -1).requires_grad_()
+                    for leaf in (*leaves(1, dtype, 4500 * 128), *leaves(1, dtype, 4500 * width)))
+        value = function(x, extra)
+        (value * value).sum().backward()
+        return [array_of(value), array_of(x.grad), array_of(extra.grad)]
+
+    with threads(1, parallel=False):
+        with at_once():
+            expected = results_of(program)
+        function = cg.compile(program, fullgraph=True) if compiles else program
+        for _ in range(3 if compiles else 1):
+            assert all(same_bits(x, y) for x, y in zip(results_of(function), expected, strict=True))
+
+
 def by_slice(x):
     result = cg.empty(SIZE + 2, dtype=cg.float64)
     result[1:-1] = x

@@ -16,10 +16,6 @@ from cygrad._kernels.system.threads cimport run_in_parts
 cdef extern from "drivers/fetch.h" nogil:
     void fetch(const char* address, intptr_t nbytes) noexcept
 
-cdef extern from "kernels.h" nogil:
-    enum:
-        ROW_AHEAD "CG_ROW_AHEAD"
-
 cdef enum:
     AHEAD = 2048                # bytes from a block that is read to the one that is fetched: memory takes as long
 
@@ -115,72 +111,27 @@ cdef void copy_tails(Run* run, intptr_t n) noexcept nogil:
         run.data[part.tails[k]] = block
 
 
-cdef inline void fetch_part(const Run* run, intptr_t number) noexcept nogil:
-    """Fetch a part of the next rows."""
-    cdef const Pass* part = run.part
-    cdef int k
-    for k in range(part.fetched_count):
-        fetch(run.data[part.fetched[k].slot] + ROW_AHEAD + number * part.fetched[k].part, part.fetched[k].part)
-
-
-cdef void run_in_pieces(const Run* run, const Call* call, cg_loop loop, char** pointers, intptr_t n, intptr_t* fetched) noexcept nogil:
-    """Fetch parts of the next rows between pieces: loops do not see misses beyond their end."""
-    cdef intptr_t size
-    cdef int j
-    while n > 0:
-        fetch_part(run, fetched[0])
-        fetched[0] += 1
-        size = min(n, call.piece)
-        loop(pointers, call.strides, size, call.params)
-        n -= size
-        for j in range(call.inputs + 1 if n else 0):
-            pointers[j] += size * call.strides[j]
-
-
-cdef void run_on_rows(const Run* run, const Call* call, intptr_t n, intptr_t rows, bint whole, intptr_t* fetched) noexcept nogil:
-    """Run a step on a block of some rows."""
+cdef inline void run_on_block(const Run* run, const Call* call, intptr_t n, intptr_t rows, bint whole) noexcept nogil:
+    """Run a step on a block."""
     cdef char* pointers[MAX_OPERANDS]
     cdef cg_loop loop = call.loop if whole else call.loop_of_rest
     cdef intptr_t count = run.part.row if call.each else rows if call.reduced else n, i
     cdef int j
+    for j in range(call.inputs if call.fetched else 0):
+        if call.fetched >> j & 1:
+            fetch(run.data[call.places[j]] + AHEAD, n * call.strides[j])
     for i in range(rows if call.each else 1):
         for j in range(call.inputs + 1):
             pointers[j] = run.data[call.places[j]] + i * call.apart[j]
-        if call.fetches and loop is not NULL:
-            run_in_pieces(run, call, loop, pointers, count, fetched)
-        elif loop is not NULL:
+        if loop is not NULL:
             loop(pointers, call.strides, count, call.params)
         elif call.reduction is not NULL:
-            if call.fetches:
-                fetch_part(run, fetched[0])
-                fetched[0] += 1
             reduce_rows(call.reduction, call.dtype, pointers[0], NULL if call.inputs == 1 else pointers[1], run.part.row, rows,
                         pointers[call.inputs])
-        else:
-            copy_elements_of(call, pointers, count)
-
-
-cdef inline void copy_elements_of(const Call* call, char** pointers, intptr_t n) noexcept nogil:
-    if call.convert is not NULL:
-        call.convert(pointers[1], call.strides[1], pointers[0], call.strides[0], n)
-    elif pointers[1] != pointers[0]:
-        memcpy(pointers[1], pointers[0], n * call.strides[1])
-
-
-cdef inline void run_on_block(const Run* run, const Call* call, intptr_t n, bint whole) noexcept nogil:
-    """Run a step on a block."""
-    cdef char* pointers[MAX_OPERANDS]
-    cdef int j
-    for j in range(call.inputs + 1):
-        pointers[j] = run.data[call.places[j]]
-    if call.fetched:
-        for j in range(call.inputs):
-            if call.fetched >> j & 1:
-                fetch(pointers[j] + AHEAD, n * call.strides[j])
-    if call.loop is not NULL:
-        (call.loop if whole else call.loop_of_rest)(pointers, call.strides, n, call.params)
-    else:
-        copy_elements_of(call, pointers, n)
+        elif call.convert is not NULL:
+            call.convert(pointers[1], call.strides[1], pointers[0], call.strides[0], count)
+        elif pointers[1] != pointers[0]:
+            memcpy(pointers[1], pointers[0], count * call.strides[1])
 
 
 cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block, char* memory) noexcept nogil:
@@ -189,25 +140,22 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
     cdef Run run
     cdef const Call* call
     cdef int k, slot
-    cdef intptr_t n, rows, fetched, size
+    cdef intptr_t n, rows, size
     cdef bint whole
     begin_run(&run, part, memory if memory is not NULL else stack + (-<size_t>stack) % PADDING, start, block)
     while start < stop:
-        n, fetched = min(part.length, stop - start), 0
+        n = min(part.length, stop - start)
         for k in range(part.laid_count):
             n = min(n, room(&run.states[k]))
         for k in range(part.laid_count):
             run.data[part.laid_slots[k]] = piece(&run.states[k], &part.laid[k], n, part.lanes, part.written[k])
-        rows, whole = n // part.row if part.by_rows else n, n & (part.lanes - 1) == 0
+        rows, whole = n // part.row, n & (part.lanes - 1) == 0
         # Elsewhere the bytes behind a block are elements of the array; rows may end within a vector though the block does not.
         if start + n == part.program.total and (not whole or part.by_rows and part.row & (part.lanes - 1)):
             copy_tails(&run, n)
         for k in range(part.call_count):
             call = &part.calls[k]
-            if part.by_rows:
-                run_on_rows(&run, call, n, rows, whole, &fetched)
-            else:
-                run_on_block(&run, call, n, whole)
+            run_on_block(&run, call, n, rows, whole)
             slot = call.places[call.inputs]
             if call.is_last and run.targets[slot] is not NULL:
                 size = (rows if call.reduced else n) * call.strides[call.inputs]

@@ -28,7 +28,6 @@ cdef struct Call:
     const void* params
     intptr_t strides[MAX_OPERANDS]
     intptr_t apart[MAX_OPERANDS]        # bytes from a row to the next
-    intptr_t piece                      # elements that are computed at once
     unsigned char places[MAX_OPERANDS]
     unsigned char inputs, dtype
     unsigned char fetched               # inputs (bits) that no step before has read from memory
@@ -36,12 +35,7 @@ cdef struct Call:
     bint each                           # whether each row has a scalar, and a call, of its own
     bint shifted                        # the loop of two steps, a map of a difference from a number; of whole vectors, it prefetches itself
     bint long                           # whether it is vector mathematics
-    bint fetches                        # whether parts of the next rows are fetched before its pieces
     bint is_last                        # no later call of the pass writes its output
-
-cdef struct Fetched:
-    int slot
-    intptr_t part       # bytes that are fetched at once
 
 # Steps that go over memory once.
 cdef struct Pass:
@@ -69,8 +63,7 @@ cdef struct Pass:
     int tails[MAX_REPEATED]             # arrays that vector mathematics may not read over the end
     bint in_block[MAX_SLOTS]            # the values are made in a block, and copied where the slot has memory
     unsigned char blocks[MAX_SLOTS]     # the numbers of the blocks: values that do not live at one time share one
-    Fetched fetched[MAX_SLOTS]          # arrays of which parts of the next rows are fetched
-    int call_count, block_count, repeated_count, tail_count, fetched_count
+    int call_count, block_count, repeated_count, tail_count
 
 # A pass over the steps before `end`, block by block.
 cdef void cut_blocks(Pass* part, const Program* program, int end) noexcept nogil

@@ -12,8 +12,7 @@ from cygrad._kernels.system.threads cimport threads_for
 
 cdef enum:
     FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
-    NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
-    PIECE = 256         # elements of a step between parts that are fetched
+    NEAR = 1 << 15      # bytes that some rows take in all slots: the first-level cache holds them
     VECTOR = 64
     NO_BLOCK = 0xff
 
@@ -74,8 +73,7 @@ cdef void cut_blocks(Pass* part, const Program* program, int end) noexcept nogil
 
 # ----- Rows -----
 cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
-    cdef const Slot* slot
-    cdef intptr_t row, count, touched = 0, nbytes
+    cdef intptr_t row, count, touched = 0
     cdef int k
     if not find_rows(program, &row, &count) or not 0 < row <= BLOCK:
         return False
@@ -84,18 +82,10 @@ cdef bint cut_rows(Pass* part, const Program* program) noexcept nogil:
     if not choose_calls(part) or row < LONG_ROW and count > FEW_ROWS and not takes_rows_together(part):
         return False
     for k in range(program.slot_count):
-        slot = &program.slots[k]
-        nbytes = cg_itemsize[slot.dtype] * (1 if slot.reduced else row)
-        touched += nbytes
-        if (part.stream and slot.data is not NULL and not slot.number and not slot.reduced and not is_laid(slot)
-                and last_writer(program, k, 0, part.end) == NONE):
-            touched += nbytes
-            part.fetched[part.fetched_count].slot = k
-            part.fetched_count += 1
+        touched += cg_itemsize[program.slots[k].dtype] * (1 if program.slots[k].reduced else row)
     set_length(part, row * max(1, min(count, STRIP, NEAR // touched)))
     if part.length >= program.total:
         part.threads = 1
-    share_fetches(part)
     return True
 
 
@@ -115,53 +105,13 @@ cdef intptr_t row_memory(const Pass* part) noexcept nogil:
     return blocks * part.slot_bytes
 
 
-cdef bint take_over(Pass* part, const Call* call) noexcept nogil:
-    """Take the operands that a step reads itself out of the fetches between steps; False if none is left."""
-    cdef int count = part.fetched_count, k, j
-    part.fetched_count = 0
-    for k in range(count):
-        for j in range(call.inputs):
-            if call.places[j] == part.fetched[k].slot:
-                break
-        else:
-            part.fetched[part.fetched_count] = part.fetched[k]
-            part.fetched_count += 1
-    return part.fetched_count < count
-
-
-cdef void share_fetches(Pass* part) noexcept nogil:
-    """Decide beside which steps the next rows are fetched: beside vector mathematics, where there is some, since writes keep memory
-    busy beside the other steps. There, and beside the result, little at a time: a processor waits for a dozen lines at once."""
-    cdef Call* call
-    cdef bint has_long = False
-    cdef intptr_t parts = 0, rows = part.length // part.row, line
-    cdef int k
-    for k in range(part.call_count):
-        call = &part.calls[k]
-        # Such loops, where they go by whole vectors, fetch their operands of the next rows.
-        if call.shifted and (call.long or call.loop is call.stream) and take_over(part, call):
-            call.params = <const void*>part     # not NULL
-        has_long = has_long or call.long
-    for k in range(part.call_count):
-        call = &part.calls[k]
-        line = (1 if call.reduced else part.row) * (1 if call.each else rows)
-        call.fetches = part.fetched_count and (call.long or not has_long)
-        if call.fetches and call.loop is not NULL and (has_long or part.program.slots[call.places[call.inputs]].data is not NULL):
-            call.piece = min(line, PIECE)
-        if call.fetches:
-            parts += (line + min(line, call.piece) - 1) // min(line, call.piece) * (rows if call.each else 1)
-    for k in range(part.fetched_count):
-        line = part.row * cg_itemsize[part.program.slots[part.fetched[k].slot].dtype]
-        part.fetched[k].part = rows * line // max(parts, 1)
-
-
 # ----- Loops -----
 cdef bint choose_calls(Pass* part) noexcept nogil:
     """Choose the loops of the steps: one for two that are joined, where rows have one. False: a step has no loop for rows."""
     cdef const Program* program = part.program
     cdef const Step* step
     cdef int k
-    part.call_count = part.repeated_count = part.tail_count = part.fetched_count = 0
+    part.call_count = part.repeated_count = part.tail_count = 0
     part.lanes = 1
     for k in range(program.slot_count):
         part.in_block[k] = False
@@ -289,7 +239,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
     call.loop = call.loop_of_rest = NULL if kernel is NULL else kernel.loops[step.dtype]
     call.stream = NULL if kernel is NULL else kernel.streams[step.dtype]
     call.reduction, call.params, call.inputs, call.dtype, call.convert = step.reduction, step.params, inputs, step.dtype, NULL
-    call.reduced, call.each, call.fetched, call.fetches, call.piece = output.reduced, False, 0, False, part.program.total
+    call.reduced, call.each, call.fetched = output.reduced, False, 0
     if kernel is NULL and step.reduction is NULL and step.dtype != output.dtype:
         call.convert = cast(step.dtype, output.dtype)
     for j in range(inputs + 1):
@@ -332,7 +282,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
 
 cdef void share_blocks(Pass* part) noexcept nogil:
     """Give a block to the values of each slot that is made in one, from the first call to the last that touches it. A map may write over
-    an input that nothing else reads. A copy that is only written to memory is its input's block."""
+    an input that nothing else reads."""
     cdef Call* call
     cdef int last[MAX_SLOTS]        # calls that touch slots,
     cdef int until[MAX_SLOTS]       # and blocks
@@ -356,20 +306,11 @@ cdef void share_blocks(Pass* part) noexcept nogil:
             if slot < MAX_SLOTS and part.blocks[slot] != NO_BLOCK and last[slot] == k and overwrites(part, call, j):
                 block = part.blocks[slot]
                 until[block] = k - 1
-        if part.blocks[output] != NO_BLOCK:
-            continue
-        if moves_block(call) and last[output] == k and call.places[0] < MAX_SLOTS and part.blocks[call.places[0]] != NO_BLOCK:
-            part.blocks[output] = part.blocks[call.places[0]]
-        elif part.in_block[output] and output != part.redirected:
+        if part.blocks[output] == NO_BLOCK and part.in_block[output] and output != part.redirected:
             while block < part.block_count and until[block] >= k:
                 block += 1
             part.blocks[output], until[block] = <unsigned char>block, last[output]
             part.block_count = max(part.block_count, block + 1)
-
-
-cdef inline bint moves_block(const Call* call) noexcept nogil:
-    """Return True if a call copies elements as they are."""
-    return call.loop is NULL and call.reduction is NULL and call.convert is NULL
 
 
 cdef inline bint overwrites(const Pass* part, const Call* call, int j) noexcept nogil:
@@ -392,13 +333,16 @@ cdef int place_in(int* slots, int* count, int slot) noexcept nogil:
 cdef void set_length(Pass* part, intptr_t length) noexcept nogil:
     """Set the elements of a block, and choose loops that write past the caches, where all blocks, or rows, begin at a vector."""
     cdef Call* call
+    cdef const Slot* slot
     cdef intptr_t places
-    cdef int k, output
+    cdef int k
     part.length, part.slot_bytes = length, (length * part.itemsize + 2 * PADDING - 1) // PADDING * PADDING
     for k in range(part.call_count if part.stream else 0):
         call = &part.calls[k]
-        output = call.places[call.inputs]
-        places = <intptr_t>part.program.slots[output].data | (part.row if part.by_rows else part.length) * call.strides[call.inputs]
-        if (call.stream is not NULL and not call.reduced and not part.in_block[output] and not places & (block_bytes(call.dtype) - 1)
-                and not is_read_first(part, output)):
+        slot = &part.program.slots[call_output(part, k)]
+        places = <intptr_t>slot.data | (part.row if part.by_rows else part.length) * call.strides[call.inputs]
+        if (call.stream is not NULL and not call.reduced and not part.in_block[call_output(part, k)] and not is_laid(slot)
+                and not places & (block_bytes(call.dtype) - 1) and not is_read_first(part, call_output(part, k))):
             call.loop = call.stream
+        if call.shifted and (call.long or call.loop is call.stream):
+            call.params = <const void*>part     # not NULL: the loop fetches its operands of the next rows

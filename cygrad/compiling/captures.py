@@ -57,6 +57,7 @@ class Entry:
     guards: list[Any]
     argument_count: int             # tensors among the arguments; those that guards name come behind them
     template: Any                   # the value that the function returned, with holes for tensors
+    gradients_before: list[tuple[int, int | None]]      # (number of an input, number of the input that is its gradient at the call)
     gradients: list[tuple[int, int | None]]     # (number of an input, number of the result that is its gradient)
     differentiable: tuple[int, ...]
     memory: tuple[Any, ...]         # that tensors share, as in `shared_memory`
@@ -67,19 +68,17 @@ class Entry:
     path: int                       # the way through the function, as a number
     reads_numbers: bool             # code of Python computes with integers of tensors: it is for these alone
     dtype: DType                    # the default one
+    records: bool                   # grad mode
     follows_places: bool            # a part at a place that a tensor names is a copy, for all places
     number_places: list[int]        # places among the results of tensors that stand for numbers
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
     dependencies: Any = None        # of recorded results on differentiable inputs, where a loop has asked for them
 
-    def sets_first_gradients(self) -> bool:
-        """Return True if each leaf whose `.grad` the function sets to another tensor has none at the call."""
-        without = {guard.holder for guard in self.guards if guard.source == GuardSource.GRADIENT and guard.role == GuardRole.PLAIN}
-        return all(number in without for number, _ in self.gradients)
-
-    def gradients_of(self, inputs: Sequence[Any]) -> list[Any]:
-        """Return the gradients that the function has set, which are results."""
-        return [inputs[number].grad for number, result in self.gradients if result is not None]
+    def add_gradients(self, results: list[Any], inputs: Sequence[Any]) -> None:
+        """Add to the results of a call the gradients that it has set."""
+        for number, result in self.gradients:
+            if result == len(results):
+                results.append(inputs[number].grad)
 
 
 class Capture:
@@ -240,9 +239,9 @@ class Capture:
         if any(inputs[number].requires_grad and not inputs[number].is_leaf for number in replay.written):
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + by_identity + of_leaves.guards + of_patterns, len(self.tensors), template,
-                     of_leaves.results, differentiable, shared_memory(inputs), replay.fails_after_call, generators,
-                     plain_of(self.args, self.kwargs), self.others, path, reads_numbers, get_default_dtype(), follows_places, number_places,
-                     forms)
+                     of_leaves.before, of_leaves.results, differentiable, shared_memory(inputs), replay.fails_after_call, generators,
+                     plain_of(self.args, self.kwargs), self.others, path, reads_numbers, get_default_dtype(), is_grad_enabled(),
+                     follows_places, number_places, forms)
 
     def guards_of_places(self, notes: Notes, observation: Observation, inputs: list[Any], counts: list[int]) -> list[Any]:
         """Return guards of the tensors of which the function makes patterns: the same ones, unchanged."""
@@ -276,7 +275,7 @@ class Capture:
                 raise Uncapturable("it takes another way now")
             results: list[Any] = []
             take_apart(value, results)
-            results += entry.gradients_of(inputs)
+            entry.add_gradients(results, inputs)
             recorded = [results[number] for number in entry.replay.recorded]
             differentiable = [inputs[number] for number in entry.differentiable]
             roots = [*recorded, *(inputs[number] for _, number in entry.replay.read_often)]

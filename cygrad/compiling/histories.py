@@ -73,12 +73,14 @@ class LeafGradients(NamedTuple):
     """The gradients of inputs, their `.grad`, that a function uses."""
 
     guards: list[Any]
+    before: list[tuple[int, int | None]]        # (number of an input, number of the input that is its gradient at the call)
     results: list[tuple[int, int | None]]       # (number of an input, number of the result that it is set to)
 
 
 def leaf_gradients(notes: Notes, inputs: list[Any], sources: list[Any], results: list[Any]) -> LeafGradients:
     """Return the gradients that a function uses, appended to its inputs and their sources, and those that it sets, to its results."""
     guards: list[Any] = []
+    at_call: list[tuple[int, int | None]] = []
     set_by_function: list[tuple[int, int | None]] = []
     numbers = {id(tensor): number for number, tensor in reversed([*enumerate(inputs)])}
     for tensor, before in notes.changed_gradients():
@@ -88,16 +90,20 @@ def leaf_gradients(notes: Notes, inputs: list[Any], sources: list[Any], results:
                 continue
             raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
         guards.append(Guard(GuardSource.GRADIENT, number, "grad", before))
-        behind = [] if before is None else tensors_behind(before, active_levels())
+        if before is not None and tensors_behind(before, active_levels())[0] is not before:
+            raise Uncapturable("it uses the .grad of a tensor inside of vmap, or with a tangent: give it as an argument")
+        at_call.append((number, None if before is None else len(inputs)))
+        behind = [] if before is None else [before]
         inputs += behind
         sources += behind
         gradient = tensor.grad
         if gradient is not before:
-            set_by_function.append((number, None if gradient is None else len(results)))
+            place = None if gradient is None else next((k for k, result in enumerate(results) if result is gradient), len(results))
+            set_by_function.append((number, place))
             if gradient is not None:
-                results.append(gradient)
+                results += [gradient][:place == len(results)]
                 if gradient.shape != tensor.shape or gradient.dtype is not tensor.dtype:
                     raise Uncapturable("it gives a gradient another shape or dtype than its tensor has, in place")
     if guards and any(map(has_leaf_hooks, inputs)):
         raise Uncapturable("it adds to the gradient of a leaf with hooks: call the hooks in the function, or run the backward outside")
-    return LeafGradients(guards, set_by_function)
+    return LeafGradients(guards, at_call, set_by_function)

@@ -6,11 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay
-from cygrad._core.capture.guards import GuardSource, first_broken
+from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import argument_tensors, signature_of
 from cygrad._core.graph.modes import RecordingMode
-from cygrad._core.graph.notes import put_back
+from cygrad._core.graph.notes import put_back, state_now
 from cygrad._core.graph.saved import released_error_of, set_thread_hooks, thread_hooks
 from cygrad._core.levels.level import outside_of_levels
 from cygrad._core.levels.overrides import _overrides_off, _set_overrides_off
@@ -37,12 +37,12 @@ MOST_OTHERS = 8         # backward parts of a program besides its own, and attem
 
 
 def as_in_a_call(entry: Entry) -> restoring[None]:
-    """Record, and ask classes that override operators: a backward does neither.
+    """Record as the call did, and ask classes that override operators: a backward does neither.
 
     It may run in inference mode, with another default dtype, with hooks on saved tensors, and in modes of functions.
     """
     off, dtype, hooks, modes = _overrides_off(), get_default_dtype(), thread_hooks(), _entered_modes()
-    recording = RecordingMode(grad=True, inference=False)
+    recording = RecordingMode(grad=entry.records, inference=False)
 
     def begin() -> None:
         set_default_dtype(entry.dtype)
@@ -92,17 +92,13 @@ class Rerun:
             program = self.further_program(inputs, gradients)
             if program is not None:
                 return program
-        may_run = is_unchanged and self.may_run_again() and self.has_values(inputs)
+        may_run = is_unchanged and not first.written and self.has_values(inputs)
         return None if may_run or any(gradient is None for gradient in gradients[:len(first.recorded)]) else first
-
-    def may_run_again(self) -> bool:
-        """Return True if the function changes nothing but its results, and first gradients."""
-        return not self.entry.replay.written and self.entry.sets_first_gradients()
 
     def further_program(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay | None:
         """Return a new program as `program_for` does; None: there is none, there are too many, or values are others than at the call."""
         others = self.entry.replay.others
-        if len(others) == MOST_OTHERS or not self.entry.sets_first_gradients() or not self.has_values(inputs):
+        if len(others) == MOST_OTHERS or not self.has_values(inputs):
             return None
         program = None
         with contextlib.suppress(Exception):       # the function itself may raise it again
@@ -133,14 +129,15 @@ class Rerun:
         others: list[Any] = []
         self.check_values(inputs)
         args, kwargs = self.arguments(inputs)
-        with as_in_a_call(self.entry), self.without_gradients(inputs):
+        with as_in_a_call(self.entry), self.gradients_at_call(inputs):
             capture = Capture(self.owner, signature_of(args, kwargs, tensors, others), tensors, others, args, kwargs)
             return capture.backward(self.entry, args, kwargs, inputs, gradients)
 
-    def without_gradients(self, inputs: Sequence[Any]) -> restoring[None]:
-        """Take from leaves, for a while, the gradients that the function has set."""
-        now = [(inputs[number], inputs[number].grad) for number, _ in self.entry.gradients]
-        return restoring(lambda _: put_back([], now), lambda: put_back([], [(leaf, None) for leaf, _ in now]))
+    def gradients_at_call(self, inputs: Sequence[Any]) -> restoring[None]:
+        """Give tensors, for a while, the gradients that they had at the call."""
+        before = [(inputs[number], None if gradient is None else inputs[gradient]) for number, gradient in self.entry.gradients_before]
+        _, now = state_now([], before)
+        return restoring(lambda _: put_back([], now), lambda: put_back([], before))
 
     def arguments(self, inputs: Sequence[Any]) -> tuple[Any, Any]:
         """Return the arguments, with inputs in place of floats that are inputs, and with the tensors of the call where containers and
@@ -178,27 +175,28 @@ class Rerun:
         """RuntimeError if a value outside of the function has changed since the call."""
         current = list(inputs[:self.entry.argument_count])
         guards = self.entry.guards if guards is None else guards
-        broken = first_broken([guard for guard in guards if guard.source != GuardSource.GRADIENT], current, self.levels, True)
+        with self.gradients_at_call(inputs):
+            broken = first_broken([*guards], current, self.levels, True)
         if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
             name = "a tensor that its code names" if broken is None else repr(broken)
             raise changed_error(name, self.owner)
 
     def __call__(self, inputs: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[Any]:
         """Return the gradients of the inputs that have one, from gradients of the results, and the sums so far to which they are added."""
-        if not self.may_run_again():
+        if self.entry.replay.written:
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
         self.check_values(inputs)
         args, kwargs = as_arrays(as_numbers(self.arguments(inputs)))
         results: list[Any] = []
         now = positions_of(self.positions)
-        with as_in_a_call(self.entry), restoring(lambda _: go_back(now)), self.without_gradients(inputs):
+        with as_in_a_call(self.entry), restoring(lambda _: go_back(now)), self.gradients_at_call(inputs):
             go_back(self.positions)
             with outside_of_levels():     # as a replay: the same for all examples of gradients
                 take_apart(self.owner._function(*args, **kwargs), results)
             for place in self.entry.number_places:
                 results.insert(place, None)
-            results += self.entry.gradients_of(inputs)
+            self.entry.add_gradients(results, inputs)
         replay, differentiable = self.entry.replay, tuple(inputs[number] for number in self.entry.differentiable)
         roots = [*(results[number] for number in replay.recorded), *(inputs[number] for _, number in replay.read_often)]
         outputs, weights = zip(*((root, gradient) for root, gradient in zip(roots, gradients, strict=True) if gradient is not None),

@@ -507,3 +507,72 @@ def test_gradients_of_gradients_that_a_function_sets():
             outcomes.append(first + grad(sum(each.sum() for each in first), (a, b)))
         for theirs, ours in zip(*outcomes, strict=True):
             assert cg.allclose(ours, theirs, 1e-14, 1e-14)
+
+
+def by_presence(p, x):
+    return p * p * x * (1.0 if p.grad is None else 2.0), p * x
+
+
+def by_gradient(p, x):
+    return p * x, p * x if p.grad is None else p * p.grad.detach() * x
+
+
+def cleared(p, x):
+    p.grad = None
+    return p * x, p * p * x
+
+
+def zeroed(p, x):
+    if p.grad is not None:
+        p.grad.zero_()
+    return p * x, p * p * x
+
+
+def returned(p, x):
+    return p.grad, p * 2 * x, p * p * x
+
+
+def set_anew(p, x):
+    p.grad = x * 2
+    return p * x, p * p * x
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["no gradient before", "a gradient before"])
+@pytest.mark.parametrize("after", ["none", "another", "the same"])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("function", [by_presence, by_gradient, cleared, zeroed, returned, set_anew])
+def test_a_function_runs_again_with_the_gradients_of_its_call(function, before, after, create_graph):
+    """The caller's `.grad` stays as it is."""
+    compiled = captured(function)
+    for number in range(3):
+        outcomes = []
+        for each in (function, compiled):
+            p, x = (X + number).requires_grad_(), X * 2
+            p.grad = X * 3 if before else None
+            result = each(p, x)[-1]
+            if after != "the same":
+                p.grad = X * 5 if after == "another" else None
+            now = p.grad
+            try:
+                gradient = grad(result.sum(), p, create_graph=create_graph)[0].detach()
+            except RuntimeError as error:       # the function has written to the gradient
+                assert each is compiled and before and function is zeroed and "changes tensors from outside in place" in str(error)
+                gradient = outcomes[0][0]
+            assert p.grad is now
+            outcomes.append((gradient, X if now is None else now.clone()))
+        for theirs, ours in zip(*outcomes, strict=True):
+            same(ours, theirs)
+    assert compiled.cache_info().hits == 2
+
+
+def test_a_returned_gradient_is_the_gradient():
+    def function(p, x):
+        y = (p * p * x).sum()
+        y.backward()
+        return y.detach(), p.grad
+
+    compiled = captured(function)
+    for _ in range(3):
+        p = X.clone().requires_grad_()
+        _, gradient = compiled(p, X)
+        assert gradient is p.grad

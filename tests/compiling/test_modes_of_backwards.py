@@ -116,3 +116,36 @@ def test_a_failing_backward_in_inference_mode_leaves_its_modes():
                 grad([first, second], x, [cg.ones(3), cg.ones(3)], create_graph=True)
             assert not cg.is_grad_enabled() and cg.is_inference_mode_enabled()
         assert cg.is_grad_enabled() and not cg.is_inference_mode_enabled()
+
+
+def recorded_in_part(x):
+    with cg.enable_grad():
+        y = x * 2
+    scale = y.sum()             # without history, where the call does not record
+    with cg.enable_grad():
+        return y * scale, y.sin()
+
+
+BACKWARDS = {
+    "of sums": lambda x, y, z: (y.sum() + z.sum()).backward(),
+    "of one result": lambda x, y, z: y.sum().backward(),
+    "beside another part": lambda x, y, z: (y.sum() + z.sum() + (x * x).sum()).backward(),
+    "twice": lambda x, y, z: grad(y.sum(), x, create_graph=True)[0].sum().backward(),
+}
+
+
+@pytest.mark.parametrize("records", [False, True])
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_a_function_that_runs_again_records_as_its_call_did(name, records):
+    compiled = captured(recorded_in_part)
+    for number in range(3):
+        gradients = []
+        for each in (recorded_in_part, compiled):
+            x = cg.arange(3.0, dtype=cg.float64).add_(number).requires_grad_()
+            with cg.set_grad_enabled(records):
+                results = each(x)
+            with contextlib.suppress(RuntimeError):     # without a second derivative
+                BACKWARDS[name](x, *results)
+            gradients.append([] if x.grad is None else x.grad.tolist())
+        assert gradients[0] == pytest.approx(gradients[1], rel=1e-14)
+    assert compiled.cache_info().hits == 2

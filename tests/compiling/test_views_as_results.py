@@ -167,6 +167,35 @@ def test_arguments_of_one_base_and_of_two_have_programs_of_their_own():
     assert compiled.cache_info().misses == 2
 
 
+@cg.no_grad()
+def row_without_grad(w):
+    return w[0]
+
+
+@cg.inference_mode()
+def row_in_inference(w):
+    return w[0]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("function", [row_without_grad, row_in_inference, lambda w: row_without_grad(w).add_(1), lambda w: w.detach()[0]])
+@pytest.mark.parametrize("records", [False, True])
+def test_parts_without_history_of_a_parameter_in_a_buffer(function, records):
+    """The parameter is a view itself, of a buffer that requires no gradient."""
+    compiled = cg.compile(function)
+    for number in range(3):
+        outcomes = []
+        for each in (function, compiled):
+            buffer = cg.arange(6.0).add_(number)
+            w = buffer[:4].view(2, 2).requires_grad_()
+            with cg.set_grad_enabled(records):
+                row = each(w)
+            loss = (w * w).sum() + row.sum()
+            loss.backward()
+            outcomes.append((row.requires_grad, row.is_leaf, row.tolist(), w.grad.tolist(), buffer.tolist()))
+        assert outcomes[0] == outcomes[1]
+
+
 def write_then_view(x):
     with cg.no_grad():
         x.mul_(0.5)

@@ -17,7 +17,8 @@ cdef class Layout:
     cdef intptr_t offset
     cdef unsigned long long version     # how often a result was changed
     cdef unsigned created       # how autograd follows a view (CREATED)
-    cdef bint is_current        # a view was made after all changes of its memory
+    cdef bint is_current        # a view was made after all changes of its memory,
+    cdef bint has_history       # and is recorded
     cdef intptr_t[16] dims      # sizes, then strides
     cdef tuple many_sizes, many_strides
 

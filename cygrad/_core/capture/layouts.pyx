@@ -19,7 +19,7 @@ cdef Layout layout_at(TensorImpl tensor, int kind, int base, intptr_t offset):
     cdef int d
     layout.kind, layout.base, layout.offset, layout.dtype, layout.ndim = kind, base, offset, tensor.dtype_nr, tensor.ndim
     layout.version, layout.created = visible_version(tensor.storage.version), tensor.flags & CREATED
-    layout.is_current = visible_version(tensor.view_version ^ tensor.storage.version) == 0
+    layout.is_current, layout.has_history = visible_version(tensor.view_version ^ tensor.storage.version) == 0, tensor.node is not None
     if tensor.ndim <= 8:
         for d in range(tensor.ndim):
             layout.dims[d], layout.dims[8 + d] = tensor.sizes[d], tensor.strides[d]

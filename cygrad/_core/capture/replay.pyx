@@ -9,18 +9,18 @@ from libc.string cimport memcpy
 cimport cygrad._kernels.programs.settings as settings
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, fill_arena
 from cygrad._core.capture.layouts cimport DETACHED, SAME, VIEW_OF_INPUT, Layout, empty_in, filled, has_strides_of, suits, tensor_in
+from cygrad._core.graph.history cimport geometry_of
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.noted_calls cimport tensors_among, tensors_of_node
 from cygrad._core.graph.notes cimport CALL, Note
-from cygrad._core.graph.tensor cimport CREATED, REQUIRES_GRAD, TensorImpl, address, byte_offset
+from cygrad._core.graph.rule_nodes cimport record_view
+from cygrad._core.graph.tensor cimport CREATED, REQUIRES_GRAD, TensorImpl, address, byte_offset, offset_of, view_of
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
 from cygrad._core.memory.storage cimport new_storage, owner_of, settle
 from cygrad._core.operands.operands cimport copy_into
 from cygrad._core.programs.pending cimport compute_memory, run_own_program
 from cygrad._kernels.programs.kernel cimport MAX_TENSORS
 from cygrad._kernels.programs.linked cimport MEMBER, run_all_linked, run_linked_between_signals
-
-from cygrad._core.operands.strided import as_strided
 
 cdef enum:
     KEPT_ARENA = 1 << 20        # larger ones are given back after a call
@@ -115,7 +115,7 @@ cdef class Replay(Captured):
 
     cdef list results_of(self, Part part, list inputs, list storages):
         cdef Layout layout
-        cdef TensorImpl tensor
+        cdef TensorImpl tensor, view
         cdef list results = []
         for layout in part.results:
             if layout is None:
@@ -126,8 +126,10 @@ cdef class Replay(Captured):
                 tensor = inputs[self.input_bases.index(layout.base)]
                 view = tensor_in(layout, tensor.storage, byte_offset(tensor))
                 if part is self.forward_part and layout.kind == VIEW_OF_INPUT:
-                    view = as_strided(tensor, view.shape, view.stride(), view.storage_offset())
-                    (<TensorImpl>view).flags = (<TensorImpl>view).flags & ~<unsigned>CREATED | layout.created
+                    view = view_of(tensor, offset_of(view) - offset_of(tensor), view.ndim, view.sizes, view.strides)
+                    if layout.has_history:
+                        record_view(tensor, view, geometry_of(tensor, view))
+                    view.flags = view.flags & ~<unsigned>CREATED | layout.created
                 results.append(view)
             else:
                 tensor = empty_in(layout) if layout.base == CONSTANTS else tensor_in(layout, storages[layout.base], 0)

@@ -69,6 +69,7 @@ class Entry:
     reads_numbers: bool             # code of Python computes with integers of tensors: it is for these alone
     dtype: DType                    # the default one
     records: bool                   # grad mode
+    runs_backward: bool             # in the call
     follows_places: bool            # a part at a place that a tensor names is a copy, for all places
     number_places: list[int]        # places among the results of tensors that stand for numbers
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
@@ -241,7 +242,7 @@ class Capture:
         return Entry(replay, observation.guards + by_identity + of_leaves.guards + of_patterns, len(self.tensors), template,
                      of_leaves.before, of_leaves.results, differentiable, shared_memory(inputs), replay.fails_after_call, generators,
                      plain_of(self.args, self.kwargs), self.others, path, reads_numbers, get_default_dtype(), is_grad_enabled(),
-                     follows_places, number_places, forms)
+                     ran_backward, follows_places, number_places, forms)
 
     def guards_of_places(self, notes: Notes, observation: Observation, inputs: list[Any], counts: list[int]) -> list[Any]:
         """Return guards of the tensors of which the function makes patterns: the same ones, unchanged."""

@@ -100,10 +100,10 @@ def leaf_gradients(notes: Notes, inputs: list[Any], sources: list[Any], results:
         if gradient is not before:
             place = None if gradient is None else next((k for k, result in enumerate(results) if result is gradient), len(results))
             set_by_function.append((number, place))
-            if gradient is not None:
-                results += [gradient][:place == len(results)]
-                if gradient.shape != tensor.shape or gradient.dtype is not tensor.dtype:
-                    raise Uncapturable("it gives a gradient another shape or dtype than its tensor has, in place")
+            if place == len(results):
+                results.append(gradient)
+            if gradient is not None and (gradient.shape != tensor.shape or gradient.dtype is not tensor.dtype):
+                raise Uncapturable("it gives a gradient another shape or dtype than its tensor has, in place")
     if guards and any(map(has_leaf_hooks, inputs)):
         raise Uncapturable("it adds to the gradient of a leaf with hooks: call the hooks in the function, or run the backward outside")
     return LeafGradients(guards, at_call, set_by_function)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import first_broken
+from cygrad._core.capture.kinds import has_hooks, has_leaf_hooks
 from cygrad._core.capture.restoring import restoring
 from cygrad._core.capture.signature import argument_tensors, signature_of
 from cygrad._core.graph.modes import RecordingMode
@@ -92,19 +93,23 @@ class Rerun:
             program = self.further_program(inputs, gradients)
             if program is not None:
                 return program
-        may_run = is_unchanged and not first.written and self.has_values(inputs)
+        may_run = is_unchanged and not first.written and not self.meets_hooks(inputs) and self.has_values(inputs)
         return None if may_run or any(gradient is None for gradient in gradients[:len(first.recorded)]) else first
 
     def further_program(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay | None:
         """Return a new program as `program_for` does; None: there is none, there are too many, or values are others than at the call."""
         others = self.entry.replay.others
-        if len(others) == MOST_OTHERS or not self.has_values(inputs):
+        if len(others) == MOST_OTHERS or self.meets_hooks(inputs) or not self.has_values(inputs):
             return None
         program = None
         with contextlib.suppress(Exception):       # the function itself may raise it again
             program = self.noted(inputs, gradients)
         others.append(program)
         return program
+
+    def meets_hooks(self, inputs: Sequence[Any]) -> bool:
+        """Return True if a backward in the function would meet hooks on inputs, which may have been registered after the call."""
+        return self.entry.runs_backward and any(has_hooks(tensor) or has_leaf_hooks(tensor) for tensor in inputs)
 
     def program_for_loop(self, inputs: list[Any], gradients: list[Any]) -> Replay | None:
         """Return a program for gradients of some layouts; None: there is none."""
@@ -186,6 +191,10 @@ class Rerun:
         if self.entry.replay.written:
             raise RuntimeError(f"compile(): {self.owner._name()} changes tensors from outside in place, so it is not run again for "
                                "gradients with create_graph=True, in batches, or of some results only: call it without compile()")
+        if self.meets_hooks(inputs):
+            raise RuntimeError(f"compile(): a backward in {self.owner._name()}, which is run again for gradients with create_graph=True, "
+                               "in batches, or of some results only, would meet a hook on an input, or add to its retained gradient: "
+                               "register the hook, or call retain_grad(), before the call")
         self.check_values(inputs)
         args, kwargs = as_arrays(as_numbers(self.arguments(inputs)))
         results: list[Any] = []

@@ -576,3 +576,34 @@ def test_a_returned_gradient_is_the_gradient():
         p = X.clone().requires_grad_()
         _, gradient = compiled(p, X)
         assert gradient is p.grad
+
+
+HOOKS = {
+    "hook": lambda x: x.register_hook(lambda gradient: gradient * 10),
+    "retain_grad": lambda x: x.retain_grad(),
+    "no hook": lambda x: None,
+}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_hooks_registered_after_a_call_do_not_meet_the_backward_in_it(name):
+    def force(x):
+        energy = (x * x * x).sum()
+        return cg.autograd.grad(energy, x, create_graph=True)[0] * x
+
+    compiled = captured(force)
+    for number in range(4):
+        gradients = []
+        for each in (force, compiled):
+            w = (X + number).requires_grad_()
+            x = w * 1.5
+            y = each(x)
+            HOOKS[name](x)
+            if each is compiled and number and name != "no hook":
+                with pytest.raises(RuntimeError, match="register the hook"):
+                    grad(y.sum(), w, create_graph=True, retain_graph=True)
+            y.sum().backward()
+            gradients.append([w.grad, *([x.grad] if name == "retain_grad" else [])])
+        for theirs, ours in zip(*gradients, strict=True):
+            assert cg.allclose(ours, theirs, 1e-14, 1e-14)
+    assert compiled.cache_info().hits == 3

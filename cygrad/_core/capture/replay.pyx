@@ -138,7 +138,7 @@ cdef class Replay(Captured):
         return results
 
     cdef int note_changes(self, list results) except -1:
-        """Take views of inputs for made after the changes that the program has made, where the function has made them so."""
+        """Give views of inputs the version of their memory after the changes of the program, where the function has made them later."""
         cdef Layout layout
         cdef TensorImpl view
         for layout, view in zip(self.forward_part.results, results):

@@ -1,0 +1,167 @@
+"""Functions that set, read or return the `.grad` of leaves, or run a backward: where they run again for one, it is as in the call."""
+
+import pytest
+
+import cygrad as cg
+from capturing import X, captured, same
+from cygrad.autograd import grad
+
+
+def set_and_return(a, b):
+    """Set the gradients of leaves, and return results with a history."""
+    y = (a * b).sin() * a
+    y.sum().backward(retain_graph=True)
+    return y, a * 2
+
+
+def set_with_a_history(a, b):
+    y = (a * b).sin() * a
+    y.sum().backward(create_graph=True)
+    return y, a * 2
+
+
+def added(results, a, b):
+    cg.autograd.backward([*results, a.exp() * 0.3], [X * 0 + 1] * (len(results) + 1))
+
+
+FOLLOWED_BY = {
+    "other parts of the gradients": added,
+    "another call": lambda results, a, b: added([*results, *set_and_return(a, b)], a, b),
+    "gradients of sums": lambda results, a, b: (results[-1].sum() + (a * b).sum()).backward(),
+    "gradients of gradients": lambda results, a, b: grad(results[0].sum(), a, create_graph=True)[0].sum().backward(),
+    "one result twice": lambda results, a, b: [results[-1].sum().backward(retain_graph=True) for _ in range(2)],
+    "a gradient set to None": lambda results, a, b: (setattr(a, "grad", None), results[-1].sum().backward()),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("function", [set_and_return, set_with_a_history])
+@pytest.mark.parametrize("name", FOLLOWED_BY)
+def test_gradients_that_a_function_sets_do_not_end_its_backwards(function, name):
+    """It runs once more without the gradients, which are put back."""
+    compiled = captured(function)
+    for factor in (1.0, 0.5, 3.0):
+        gradients = []
+        for each in (function, compiled):
+            a, b = (X * factor).requires_grad_(), (X + factor).requires_grad_()
+            results = each(a, b)
+            before = b.grad.detach().clone()
+            FOLLOWED_BY[name](results, a, b)
+            gradients.append((before, a.grad, b.grad))
+        for theirs, ours in zip(*gradients, strict=True):
+            same(ours, theirs)
+    assert compiled.cache_info().hits == 2
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_gradients_of_gradients_that_a_function_sets():
+    compiled = captured(set_with_a_history)
+    for factor in (1.0, 0.5):
+        outcomes = []
+        for each in (set_with_a_history, compiled):
+            a, b = (X * factor).requires_grad_(), (X + factor).requires_grad_()
+            each(a, b)
+            first = grad((a.grad * b).sum(), (a, b), create_graph=True)
+            outcomes.append(first + grad(sum(each.sum() for each in first), (a, b)))
+        for theirs, ours in zip(*outcomes, strict=True):
+            assert cg.allclose(ours, theirs, 1e-14, 1e-14)
+
+
+def by_presence(p, x):
+    return p * p * x * (1.0 if p.grad is None else 2.0), p * x
+
+
+def by_gradient(p, x):
+    return p * x, p * x if p.grad is None else p * p.grad.detach() * x
+
+
+def cleared(p, x):
+    p.grad = None
+    return p * x, p * p * x
+
+
+def zeroed(p, x):
+    if p.grad is not None:
+        p.grad.zero_()
+    return p * x, p * p * x
+
+
+def returned(p, x):
+    return p.grad, p * 2 * x, p * p * x
+
+
+def set_anew(p, x):
+    p.grad = x * 2
+    return p * x, p * p * x
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["no gradient before", "a gradient before"])
+@pytest.mark.parametrize("after", ["none", "another", "the same"])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("function", [by_presence, by_gradient, cleared, zeroed, returned, set_anew])
+def test_a_function_runs_again_with_the_gradients_of_its_call(function, before, after, create_graph):
+    """The caller's `.grad` stays as it is."""
+    compiled = captured(function)
+    for number in range(3):
+        outcomes = []
+        for each in (function, compiled):
+            p, x = (X + number).requires_grad_(), X * 2
+            p.grad = X * 3 if before else None
+            result = each(p, x)[-1]
+            if after != "the same":
+                p.grad = X * 5 if after == "another" else None
+            now = p.grad
+            try:
+                gradient = grad(result.sum(), p, create_graph=create_graph)[0].detach()
+            except RuntimeError as error:       # the function has written to the gradient
+                assert each is compiled and before and function is zeroed and "changes tensors from outside in place" in str(error)
+                gradient = outcomes[0][0]
+            assert p.grad is now
+            outcomes.append((gradient, X if now is None else now.clone()))
+        for theirs, ours in zip(*outcomes, strict=True):
+            same(ours, theirs)
+    assert compiled.cache_info().hits == 2
+
+
+def test_a_returned_gradient_is_the_gradient():
+    def function(p, x):
+        y = (p * p * x).sum()
+        y.backward()
+        return y.detach(), p.grad
+
+    compiled = captured(function)
+    for _ in range(3):
+        p = X.clone().requires_grad_()
+        _, gradient = compiled(p, X)
+        assert gradient is p.grad
+
+
+HOOKS = {
+    "hook": lambda x: x.register_hook(lambda gradient: gradient * 10),
+    "retain_grad": lambda x: x.retain_grad(),
+    "no hook": lambda x: None,
+}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_hooks_registered_after_a_call_do_not_meet_the_backward_in_it(name):
+    def force(x):
+        energy = (x * x * x).sum()
+        return cg.autograd.grad(energy, x, create_graph=True)[0] * x
+
+    compiled = captured(force)
+    for number in range(4):
+        gradients = []
+        for each in (force, compiled):
+            w = (X + number).requires_grad_()
+            x = w * 1.5
+            y = each(x)
+            HOOKS[name](x)
+            if each is compiled and number and name != "no hook":
+                with pytest.raises(RuntimeError, match="register the hook"):
+                    grad(y.sum(), w, create_graph=True, retain_graph=True)
+            y.sum().backward()
+            gradients.append([w.grad, *([x.grad] if name == "retain_grad" else [])])
+        for theirs, ours in zip(*gradients, strict=True):
+            assert cg.allclose(ours, theirs, 1e-14, 1e-14)
+    assert compiled.cache_info().hits == 3

@@ -104,14 +104,14 @@ cdef int input_in_memory(TensorImpl tensor, list inputs) noexcept:
     none.
     """
     cdef TensorImpl other
-    cdef int k, nearest = -1
+    cdef int k, first = -1
     for k in range(0 if tensor.flags & REQUIRES_GRAD else len(inputs)):
         other = inputs[k]
         if other.storage is tensor.storage and other.dtype_nr == tensor.dtype_nr:
             if have_one_base(tensor, other):
                 return k
-            nearest = k if nearest < 0 else nearest
-    return nearest
+            first = k if first < 0 else first
+    return first
 
 
 cdef size_t rounded(size_t nbytes) noexcept:

@@ -90,12 +90,12 @@ def leaf_gradients(notes: Notes, inputs: list[Any], sources: list[Any], results:
                 continue
             raise Uncapturable("it uses the .grad of a tensor that is neither an argument nor found by a name")
         guards.append(Guard(GuardSource.GRADIENT, number, "grad", before))
-        if before is not None and tensors_behind(before, active_levels())[0] is not before:
-            raise Uncapturable("it uses the .grad of a tensor inside of vmap, or with a tangent: give it as an argument")
         at_call.append((number, None if before is None else len(inputs)))
-        behind = [] if before is None else [before]
-        inputs += behind
-        sources += behind
+        if before is not None:
+            if tensors_behind(before, active_levels())[0] is not before:
+                raise Uncapturable("it uses the .grad of a tensor inside of vmap, or with a tangent: give it as an argument")
+            inputs.append(before)
+            sources.append(before)
         gradient = tensor.grad
         if gradient is not before:
             place = None if gradient is None else next((k for k, result in enumerate(results) if result is gradient), len(results))

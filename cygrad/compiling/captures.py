@@ -69,7 +69,6 @@ class Entry:
     reads_numbers: bool             # code of Python computes with integers of tensors: it is for these alone
     dtype: DType                    # the default one
     records: bool                   # grad mode
-    runs_backward: bool             # in the call
     follows_places: bool            # a part at a place that a tensor names is a copy, for all places
     number_places: list[int]        # places among the results of tensors that stand for numbers
     gradient_forms: list[Any]       # of the gradients of differentiable inputs: of ones that stand for others (see signature.pxd)
@@ -230,7 +229,7 @@ class Capture:
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, [*weights, *(None for _ in read_often)], back, self.owner._name())
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
-        replay.guards, replay.leaves_nothing_pending, replay.released = self.guards_back, ran_backward, history.released
+        replay.guards, replay.runs_backward, replay.released = self.guards_back, ran_backward, history.released
         replay.read_often, replay.nested = read_often, history.nested()
         if not history.frees_values:
             replay.frees = frozenset()
@@ -242,7 +241,7 @@ class Capture:
         return Entry(replay, observation.guards + by_identity + of_leaves.guards + of_patterns, len(self.tensors), template,
                      of_leaves.before, of_leaves.results, differentiable, shared_memory(inputs), replay.fails_after_call, generators,
                      plain_of(self.args, self.kwargs), self.others, path, reads_numbers, get_default_dtype(), is_grad_enabled(),
-                     ran_backward, follows_places, number_places, forms)
+                     follows_places, number_places, forms)
 
     def guards_of_places(self, notes: Notes, observation: Observation, inputs: list[Any], counts: list[int]) -> list[Any]:
         """Return guards of the tensors of which the function makes patterns: the same ones, unchanged."""

@@ -109,7 +109,7 @@ class Rerun:
 
     def meets_hooks(self, inputs: Sequence[Any]) -> bool:
         """Return True if a backward in the function would meet hooks on inputs, which may have been registered after the call."""
-        return self.entry.runs_backward and any(has_hooks(tensor) or has_leaf_hooks(tensor) for tensor in inputs)
+        return self.entry.replay.runs_backward and any(has_hooks(tensor) or has_leaf_hooks(tensor) for tensor in inputs)
 
     def program_for_loop(self, inputs: list[Any], gradients: list[Any]) -> Replay | None:
         """Return a program for gradients of some layouts; None: there is none."""

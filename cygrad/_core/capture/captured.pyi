@@ -18,7 +18,7 @@ class Captured:
     released: tuple[int, ...]
     fails_after_call: bool
     guards: list[Any]
-    leaves_nothing_pending: bool
+    runs_backward: bool
     argument_sets: int
     frees: frozenset[int] | None
     others: list[Captured | None]

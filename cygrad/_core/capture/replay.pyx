@@ -68,7 +68,7 @@ cdef class Replay(Captured):
             results = self.run(self.forward_part, inputs, state, pointers)
         finally:
             free_pointers(pointers, few)
-        if self.leaves_nothing_pending:
+        if self.runs_backward:          # which leaves nothing pending
             run_own_program()
         return results
 

@@ -176,12 +176,12 @@ class Rerun:
             return False
         return True
 
-    def check_values(self, inputs: Sequence[Any], guards: Sequence[Any] | None = None) -> None:
+    def check_values(self, inputs: Sequence[Any], guards: list[Any] | None = None) -> None:
         """RuntimeError if a value outside of the function has changed since the call."""
         current = list(inputs[:self.entry.argument_count])
         guards = self.entry.guards if guards is None else guards
         with self.gradients_at_call(inputs):
-            broken = first_broken([*guards], current, self.levels, True)
+            broken = first_broken(guards, current, self.levels, True)
         if broken is not None or any(a is not b for a, b in zip(current, inputs, strict=False)):
             name = "a tensor that its code names" if broken is None else repr(broken)
             raise changed_error(name, self.owner)

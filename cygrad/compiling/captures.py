@@ -200,6 +200,7 @@ class Capture:
             raise Uncapturable("it returns, or sets as a gradient, a tensor with a hook, or one that retains its gradient: hooks of the "
                                "caller would run before. Call register_hook() and retain_grad() on the result, outside of the function")
         path, ran_backward, reads_numbers = notes.path(), notes.ran_backward, notes.reads_numbers()
+        reached = tuple(number for number, tensor in enumerate(inputs) if id(tensor.grad_fn or tensor) in notes.reached)
         notes.thaw_results(results)
         split = len(notes)
         follows_places = notes.part_copies is not None
@@ -230,7 +231,7 @@ class Capture:
         replay = Replay(notes, inputs, results, split, [*weights, *(None for _ in read_often)], back, self.owner._name())
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
         replay.guards, replay.runs_backward, replay.released = self.guards_back, ran_backward, history.released
-        replay.read_often, replay.nested = read_often, history.nested()
+        replay.read_often, replay.nested, replay.reached = read_often, history.nested(), reached
         if not history.frees_values:
             replay.frees = frozenset()
         if replay.written and are_unseen_views(inputs[:len(inputs) - len(of_patterns)]):

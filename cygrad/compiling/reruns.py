@@ -89,27 +89,30 @@ class Rerun:
         call. If the function cannot run again, gradients of all results are copied for the first program, which adds to no sums.
         """
         first = self.entry.replay
+        may_run = is_unchanged and not first.written and not self.meets_hooks(inputs) and self.has_values(inputs)
         if may_replay() and not (in_profile() or is_observed()):
-            program = self.further_program(inputs, gradients)
+            program = self.further_program(inputs, gradients, may_run)
             if program is not None:
                 return program
-        may_run = is_unchanged and not first.written and not self.meets_hooks(inputs) and self.has_values(inputs)
         return None if may_run or any(gradient is None for gradient in gradients[:len(first.recorded)]) else first
 
-    def further_program(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay | None:
-        """Return a new program as `program_for` does; None: there is none, there are too many, or values are others than at the call."""
+    def further_program(self, inputs: Sequence[Any], gradients: Sequence[Any], has_other_way: bool = True) -> Replay | None:
+        """Return a new program as `program_for` does; None: there is none, or values are others than at the call, or there are too many
+        and the gradients have another way.
+        """
         others = self.entry.replay.others
-        if len(others) == MOST_OTHERS or self.meets_hooks(inputs) or not self.has_values(inputs):
+        if len(others) == MOST_OTHERS and has_other_way or self.meets_hooks(inputs) or not self.has_values(inputs):
             return None
         program = None
         with contextlib.suppress(Exception):       # the function itself may raise it again
             program = self.noted(inputs, gradients)
-        others.append(program)
+        if len(others) < MOST_OTHERS:
+            others.append(program)
         return program
 
     def meets_hooks(self, inputs: Sequence[Any]) -> bool:
         """Return True if a backward in the function would meet hooks on inputs, which may have been registered after the call."""
-        return self.entry.replay.runs_backward and any(has_hooks(tensor) or has_leaf_hooks(tensor) for tensor in inputs)
+        return any(has_hooks(inputs[number]) or has_leaf_hooks(inputs[number]) for number in self.entry.replay.reached)
 
     def program_for_loop(self, inputs: list[Any], gradients: list[Any]) -> Replay | None:
         """Return a program for gradients of some layouts; None: there is none."""

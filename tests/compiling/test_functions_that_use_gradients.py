@@ -165,3 +165,70 @@ def test_hooks_registered_after_a_call_do_not_meet_the_backward_in_it(name):
         for theirs, ours in zip(*gradients, strict=True):
             assert cg.allclose(ours, theirs, 1e-14, 1e-14)
     assert compiled.cache_info().hits == 3
+
+
+def test_hooks_on_inputs_that_no_backward_in_the_function_reached():
+    def force(p, w):
+        return cg.autograd.grad((p ** 3).sum(), p, create_graph=True)[0] * p, w * p
+
+    compiled = captured(force)
+    for number in range(4):
+        for create_graph in (False, True):
+            gradients = []
+            for each in (force, compiled):
+                p, w = (X + number).requires_grad_(), (X * 2).requires_grad_()
+                first, second = each(p, w)
+                w.register_hook(lambda gradient: gradient * 10)
+                total = first.sum() + second.sum() if create_graph else second.sum()
+                gradients.append(grad(total, (p, w), create_graph=create_graph))
+            for theirs, ours in zip(*gradients, strict=True):
+                same(ours, theirs)
+    assert compiled.cache_info().hits == 7
+
+
+def accumulator_of(leaf):
+    return leaf.view_as(leaf).grad_fn.next_functions[0][0]
+
+
+def times_ten(gradients):
+    return (gradients[0] * 10,)
+
+
+def add_square(q):
+    (q * q).sum().backward()
+    return q.detach() * 2
+
+
+@pytest.mark.parametrize("first", ["with a hook", "without"])
+def test_hooks_of_accumulators_where_a_function_runs_a_backward(first):
+    """They are hooks of the leaf: a program without them is not for a leaf that has some, and the other way round."""
+    compiled = cg.compile(add_square)
+    for kind in [first, "with a hook", "without", "removed", "with a hook", "without"]:
+        gradients = []
+        for each in (add_square, compiled):
+            q = X.clone().requires_grad_()
+            accumulator = accumulator_of(q)
+            handle = accumulator.register_prehook(times_ten) if kind != "without" else None
+            if kind == "removed":
+                handle.remove()
+            each(q)
+            gradients.append(q.grad)
+        same(*gradients)
+        same(gradients[0], X * 2 * (10 if kind == "with a hook" else 1))
+    assert compiled.cache_info().hits
+
+
+def test_a_hook_of_an_accumulator_that_a_loop_meets():
+    w = X.clone().requires_grad_()
+    accumulator = accumulator_of(w)
+
+    def step(carry, x):
+        (w * x).sum().backward()
+        return carry + 1, x
+
+    for hook in (None, times_ten):
+        if hook is not None:
+            accumulator.register_prehook(hook)
+        w.grad = None
+        cg.func.scan(step, cg.zeros(()), cg.ones(80, dtype=cg.float64))
+        same(w.grad, X * 0 + 80 * (10 if hook else 1))

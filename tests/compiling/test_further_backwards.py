@@ -437,6 +437,26 @@ def test_a_hook_of_the_call_sees_its_part_alone():
     same(seen[1], part)
 
 
+def test_gradients_of_more_sets_of_results_than_a_program_has_parts_for():
+    """Where the function cannot run again, as a tensor that no backward reads has changed, the part is made for the one backward."""
+    offset = cg.zeros(3, dtype=cg.float64)
+
+    def function(x):
+        h = x.sin() + offset
+        return h, h.exp(), h.cos(), h * h
+
+    compiled, x = captured(function), X.clone().requires_grad_()
+    for number in range(1, 15):
+        chosen = [k for k in range(4) if number >> k & 1]
+        gradients = []
+        for each in (function, compiled):
+            offset.fill_(number)
+            results = each(x)
+            offset.add_(1)
+            gradients.append(grad([results[k] for k in chosen], x, [cg.ones_like(x)] * len(chosen))[0])
+        same(*gradients)
+
+
 # ----- Memory -----
 def test_programs_keep_no_tensors():
     """Neither the inputs that they were captured with, nor the gradients; large arenas are given back."""

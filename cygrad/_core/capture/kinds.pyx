@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.compute.contraction cimport contracts
 from cygrad._core.compute.matrices cimport planner_number
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
-from cygrad._core.graph.node cimport Hooks
+from cygrad._core.graph.node cimport Hooks, Node
 from cygrad._core.graph.tensor cimport (CREATED, INFERENCE, RETAINS_GRAD, SPARSE, SPECIAL, TensorImpl, VIEW, needs_grad, new_address,
                                         tensor_type)
 from cygrad._core.levels.sparse cimport Sparse
@@ -47,13 +47,12 @@ cdef inline bint gets_hooks(TensorImpl tensor) except -1:
     cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
     if tensor.flags & RETAINS_GRAD:
         return True
-    return hooks is not None and bool(hooks.tensor.get(tensor.output_nr if tensor.node is not None else 0)
-                                      or hooks.pre and not tensor.is_leaf)
+    return hooks is not None and bool(hooks.tensor.get(0) if tensor.node is None else hooks.tensor.get(tensor.output_nr) or hooks.pre)
 
 
 cdef inline bint runs_leaf_hooks(TensorImpl tensor) except -1:
-    cdef Hooks hooks = tensor.extra if tensor.node is None else tensor.node.hooks
-    return hooks is not None and tensor.is_leaf and bool(hooks.accumulated or hooks.pre or hooks.post)
+    cdef Hooks own = tensor.extra, of_node = None if tensor.accumulator is NULL else (<Node>tensor.accumulator).hooks
+    return tensor.node is None and bool(own is not None and own.accumulated or of_node is not None and (of_node.pre or of_node.post))
 
 
 def has_hooks(TensorImpl tensor not None):
@@ -62,7 +61,7 @@ def has_hooks(TensorImpl tensor not None):
 
 
 def has_leaf_hooks(TensorImpl tensor not None):
-    """Return True for a leaf with hooks that run where its gradient is added to."""
+    """Return True for a leaf with hooks that run before or after its gradient is added to, of the leaf or of its AccumulateGrad."""
     return runs_leaf_hooks(tensor)
 
 

@@ -16,8 +16,8 @@ from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.gathering cimport add_parts, add_parts_of
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks, put
 from cygrad._core.engine.placement cimport run_placement
-from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, note_history, pop_ready, prepare_run,
-                                      push_ready, put_off, state_of, walk)
+from cygrad._core.engine.run cimport (Run, Space, State, find_state, free_run, grads_of, note_history, note_reached, pop_ready,
+                                      prepare_run, push_ready, put_off, state_of, walk)
 from cygrad._core.engine.weights cimport plain_weights
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
@@ -513,6 +513,8 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
         run_own_program()       # whose operands the graph need not keep
         if notes is not None:
             notes.ran_backward = True
+            if not between:
+                note_reached(&run, notes.reached)
         run_callbacks(&run)
     except BaseException:
         if anomaly_mode and run.evaluating is not NULL:

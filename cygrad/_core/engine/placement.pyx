@@ -11,7 +11,7 @@ from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_read
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
-from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node, has_hooks
 from cygrad._core.graph.rule_nodes cimport RuleNode
 from cygrad._core.graph.rules cimport RuleOp
 from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_dense, is_unique, tensor_type,
@@ -33,7 +33,7 @@ cdef enum:
 cdef bint is_quiet(State* state) noexcept:
     """Return True if a node places its gradient, and no hook sees the gradient that it computes otherwise."""
     cdef Node node = <Node>state.node
-    return (node.flags & (NODE_PLACES | NODE_RELEASED | NODE_PACKED) == NODE_PLACES and node.hooks is None and state.needed
+    return (node.flags & (NODE_PLACES | NODE_RELEASED | NODE_PACKED) == NODE_PLACES and not has_hooks(node) and state.needed
             and not state.captured)
 
 

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.history cimport edge, lead_to_each_other
-from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node, leaf_of
 
 cdef enum:
     NOT_AN_INPUT = -1       # the number of a root's output
@@ -182,6 +182,16 @@ cdef int walk(Run* run, Py_ssize_t root) except -1:
     finally:
         if capacity > SMALL:
             free(stack)
+    return 0
+
+
+cdef int note_reached(Run* run, set reached) except -1:
+    cdef Py_ssize_t k
+    cdef Node node
+    for k in range(run.count):
+        node = <Node>run.states[k].node
+        if run.states[k].reached:
+            reached.add(id(leaf_of(node) if node.flags & NODE_ACCUMULATES else node))
     return 0
 
 

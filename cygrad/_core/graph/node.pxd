@@ -93,6 +93,8 @@ cdef inline TensorImpl leaf_of(Node accumulator):
     return <TensorImpl>accumulator.saved0
 
 cdef Hooks hooks_of(Node node)
+# A hook gets gradients of a node, or a tensor retains one.
+cdef bint has_hooks(Node node) noexcept
 cdef list grads_list(PyObject** grads, int count)
 cdef void inherit_destructor(type kind) noexcept
 cdef void finish_node_type(type kind) noexcept

@@ -349,6 +349,11 @@ cdef Hooks hooks_of(Node node):
     return node.hooks
 
 
+cdef bint has_hooks(Node node) noexcept:
+    cdef Hooks hooks = node.hooks
+    return hooks is not None and (hooks.pre is not None or hooks.post is not None or bool(hooks.tensor) or bool(hooks.retained))
+
+
 cdef list grads_list(PyObject** grads, int count):
     """Return gradients of an array; None where one is undefined."""
     return [<object>grads[k] if grads[k] is not NULL else None for k in range(count)]

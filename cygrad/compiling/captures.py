@@ -200,7 +200,8 @@ class Capture:
             raise Uncapturable("it returns, or sets as a gradient, a tensor with a hook, or one that retains its gradient: hooks of the "
                                "caller would run before. Call register_hook() and retain_grad() on the result, outside of the function")
         path, ran_backward, reads_numbers = notes.path(), notes.ran_backward, notes.reads_numbers()
-        reached = tuple(number for number, tensor in enumerate(inputs) if id(tensor.grad_fn or tensor) in notes.reached)
+        ends = [id(tensor.grad_fn or tensor) for tensor in inputs]
+        reached = tuple((number, notes.reached[end]) for number, end in enumerate(ends) if end in notes.reached)
         notes.thaw_results(results)
         split = len(notes)
         follows_places = notes.part_copies is not None

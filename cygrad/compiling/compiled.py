@@ -28,7 +28,7 @@ from cygrad.compiling.reruns import Rerun
 from cygrad.generator import go_back, positions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from cygrad.compiling.captures import Entry
 
@@ -270,15 +270,15 @@ class Compiled:
                     continue
         return False, broken
 
-    def program(self, *args: Any) -> tuple[Entry, list[Any], Rerun] | None:
-        """Return the program for some arguments, its inputs, and a check of values outside; None if a call would not replay.
+    def programs(self, *args: Any) -> Iterator[tuple[Entry, list[Any], Rerun]]:
+        """Yield the programs for some arguments, by the outcomes of decisions, with their inputs and checks of values outside.
 
         In the capture of another function, and within levels, it is made here: calls run the function itself there.
         """
         tensors: list[Any] = []
         others: list[Any] = []
         if not sees_results_alone() or in_profile():
-            return None
+            return
         with_floats = None
         try:
             key = signature_of(args, {}, tensors, others)
@@ -290,7 +290,7 @@ class Compiled:
                     with_floats = floats_as_inputs((args, {}))
                     tensors = argument_tensors(*with_floats)
         except (Uncommon, TypeError):
-            return None
+            return
         levels = active_levels()
         if not entries and (is_noting() or levels):
             capture = Capture(self, key, tensors, others, args, {})
@@ -300,8 +300,7 @@ class Compiled:
             inputs = tensors.copy()
             if (first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory
                     and not entry.replay.released):
-                return entry, inputs, Rerun(self, self._kept(args), {}, entry, {}, with_floats, levels)
-        return None
+                yield entry, inputs, Rerun(self, self._kept(args), {}, entry, {}, with_floats, levels)
 
     def _captures(self) -> int:
         """Return how many programs there are, or were before they were dropped."""

@@ -14,7 +14,7 @@ from cygrad.compiling.containers import items_of_function
 from cygrad.compiling.frames import instructions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from cygrad.compiling.captures import Entry
     from cygrad.compiling.reruns import Rerun
@@ -42,9 +42,9 @@ class StepByCode:
     def __call__(self, carry: Any, x: Any) -> Any:
         return self.compiled(carry, x, self._function)
 
-    def program(self, carry: Any, x: Any) -> tuple[Entry, list[Any], Rerun] | None:
-        """Return the program of the step as `Compiled.program` does."""
-        return self.compiled.program(carry, x, self._function)
+    def programs(self, carry: Any, x: Any) -> Iterator[tuple[Entry, list[Any], Rerun]]:
+        """Yield the programs of the step as `Compiled.programs` does."""
+        return self.compiled.programs(carry, x, self._function)
 
     def _name(self) -> str:
         return self.compiled._name()

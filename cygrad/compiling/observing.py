@@ -324,10 +324,7 @@ class Observation:
             return
         if source == GuardSource.KEY and not holder:    # most functions have an empty dict: one guard for all names
             self.seen.add(place)
-            if id(holder) not in self.absent:
-                self.absent[id(holder)] = set()
-                self.guards.append(Guard(GuardSource.NAMES, holder, self.absent[id(holder)]))
-            self.absent[id(holder)].add(name)
+            self.guard_absent(holder, (name,))
             return
         if self.is_full():
             return
@@ -341,6 +338,13 @@ class Observation:
             self.refuse(f"its code names {guard!r}, which {reason}: give the result as an argument")
         else:
             self.reach(value)
+
+    def guard_absent(self, holder: dict[str, Any], names: Iterable[str]) -> None:
+        """Guard names that a dict does not have."""
+        if id(holder) not in self.absent:
+            self.absent[id(holder)] = set()
+            self.guards.append(Guard(GuardSource.NAMES, holder, self.absent[id(holder)]))
+        self.absent[id(holder)].update(names)
 
     def reach(self, value: Any) -> None:
         """Guard the places that code can reach from a value."""
@@ -441,10 +445,15 @@ class Observation:
                 return
         kind = value if isinstance(value, type) else type(value)
         attributes = getattr(value, "__dict__", None)
-        if isinstance(value, FunctionType) and is_inside(value.__code__):
+        is_function_of_package = isinstance(value, FunctionType) and is_inside(value.__code__)
+        if is_function_of_package and value.__closure__ is None:        # not one that was made of a function of the user
             return
-        if is_of_package(kind):
-            own = {} if isinstance(value, type) or attributes is None else attributes
+        if is_of_package(kind) or is_function_of_package:
+            own: dict[str, Any] = {} if isinstance(value, type) or attributes is None else attributes
+            if own is attributes:
+                self.guard_absent(own, {*names} - own.keys())
+                if self.names & LOOKUPS:
+                    self.guard_alone(GuardSource.SIZE, own)
             names = {name for name, each in own.items() if name in names or self.names & LOOKUPS and name[0] != "_"
                      or isinstance(each, TensorImpl)}
             if not names:

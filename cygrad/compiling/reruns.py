@@ -112,7 +112,7 @@ class Rerun:
 
     def meets_hooks(self, inputs: Sequence[Any]) -> bool:
         """Return True if a backward in the function would meet hooks on inputs, which may have been registered after the call."""
-        return any(has_hooks(inputs[number]) or has_leaf_hooks(inputs[number]) for number in self.entry.replay.reached)
+        return any(has_hooks(inputs[number]) or has_run and has_leaf_hooks(inputs[number]) for number, has_run in self.entry.replay.reached)
 
     def program_for_loop(self, inputs: list[Any], gradients: list[Any]) -> Replay | None:
         """Return a program for gradients of some layouts; None: there is none."""

@@ -244,7 +244,8 @@ def _joined(first: Any, second: Any) -> Any:
     others, other_spec = tree_flatten(second)
     if other_spec != spec:
         raise TypeError("scan: all steps must return a y of one structure")
-    return tree_unflatten([None if leaf is None else cat((leaf, other)) for leaf, other in zip(leaves, others, strict=True)], spec)
+    pairs = zip(leaves, others, strict=True)
+    return tree_unflatten([_column(pair) if any(leaf is None for leaf in pair) else cat(pair) for pair in pairs], spec)
 
 
 def _stacked(ys: list[Any]) -> Any:

@@ -18,7 +18,7 @@ from cygrad.autograd.derivatives import gradients_between
 from cygrad.compiling.captures import Entry, unobserved
 from cygrad.compiling.compiled import Compiled
 from cygrad.compiling.loop_steps import StepByCode, with_own_variables
-from cygrad.compiling.reruns import as_in_a_call, changed_error
+from cygrad.compiling.reruns import Rerun, as_in_a_call, changed_error
 from cygrad.func.loop_levels import RESUMING, Levels, NotLooped, PlainStep, batches, resumed, together
 from cygrad.func.looped_backward import LoopedBackward, Operands, Scan, Step, reached_operands
 from cygrad.pytree import tree_flatten, tree_unflatten
@@ -220,16 +220,20 @@ def _holds_nan(gradients: Sequence[Any]) -> bool:
 
 
 def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program | None:
-    """Return the program of a captured step; None where no loop can run it."""
+    """Return the program of a captured step; None where no loop can run one."""
     try:
-        program = run.program(carry, x) if isinstance(run, (Compiled, StepByCode)) else None
+        programs = [*run.programs(carry, x)] if isinstance(run, (Compiled, StepByCode)) else []
     except Exception as error:
         if isinstance(error, Ended) or not isinstance(run._function, PlainStep):
             raise
-        program = None      # it takes single examples alone, or raises the error again
-    if program is None:
-        return None
-    entry, inputs, checks = program
+        programs = []       # it takes single examples alone, or raises the error again
+    looped = (_looped_program(run, *program, carry, x, leaves) for program in programs)
+    return next((program for program in looped if program is not None), None)
+
+
+def _looped_program(run: Any, entry: Entry, inputs: list[Any], checks: Rerun, carry: Any, x: Any, leaves: Sequence[Any]
+                    ) -> _Program | None:
+    """Return one of the programs of a captured step for a loop; None where none can run it."""
     guards = [guard for guard in entry.guards if guard.role == GuardRole.TENSOR]
     carried, slices = tree_flatten(carry)[0], tree_flatten(x)[0] if leaves else []
     if entry.number_places:
@@ -245,7 +249,8 @@ def _program_of(run: Any, carry: Any, x: Any, leaves: Sequence[Any]) -> _Program
     step = LoopedStep(entry.replay, carry_numbers, len(slices), y_numbers, entry.differentiable)
     varies = [not stays for stays in step.stays] + [True] * len(slices)
     shares_memory = any(each < first_constant and varies[each] for pair in entry.memory for each in pair[:2])
-    if step.nbytes > LARGEST or not step.fits or shares_memory or not _has_plain_gradients(run._function, step, forms):
+    if (step.nbytes > LARGEST or not step.fits or not step.takes(carried) or shares_memory
+            or not _has_plain_gradients(run._function, step, forms)):
         return None
     if not isinstance(run._function, PlainStep):        # gradients within levels may stand for others, which have other shapes
         reverse = checks.program_for_loop(inputs, step.gradients_with_sums(inputs))

@@ -269,3 +269,37 @@ def test_a_hook_on_a_result_that_another_one_is_computed_from_is_an_error():
         assert cg.allclose(differentiated(compiled, number), differentiated(function, number))
     with pytest.raises(RuntimeError, match="a hook on a result of .*function.* gets a part of its gradient"):
         differentiated(compiled, 1)
+
+
+# ----- Attributes of functions that the package has made -----
+def of_compiled(function):
+    return cg.compile(function)
+
+
+def without_grad(function):
+    return cg.no_grad()(function)
+
+
+def of_func(function):
+    return cg.func.vmap(function)
+
+
+@pytest.mark.parametrize("kind", [of_compiled, without_grad, of_func])
+def test_attributes_that_functions_of_the_package_get_later(kind):
+    helper = kind(lambda x: x * 2)
+
+    def function(x):
+        return helper(x) * getattr(helper, "rate", 1.0)
+
+    def count(x):
+        helper.calls = getattr(helper, "calls", 0) + 1
+        return helper(x) * helper.calls
+
+    compiled = cg.compile(function)
+    for rate in (None, None, 3.0, 5.0, 5.0):
+        if rate is not None:
+            helper.rate = rate
+        same(compiled(X), function(X))
+    compiled = cg.compile(count)
+    for number in range(1, 6):
+        same(compiled(X), X * 2 * number)

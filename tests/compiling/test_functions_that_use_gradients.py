@@ -1,5 +1,7 @@
 """Functions that set, read or return the `.grad` of leaves, or run a backward: where they run again for one, it is as in the call."""
 
+import contextlib
+
 import pytest
 
 import cygrad as cg
@@ -232,3 +234,56 @@ def test_a_hook_of_an_accumulator_that_a_loop_meets():
         w.grad = None
         cg.func.scan(step, cg.zeros(()), cg.ones(80, dtype=cg.float64))
         same(w.grad, X * 0 + 80 * (10 if hook else 1))
+
+
+def test_hooks_that_a_backward_which_fails_has_met():
+    class Fails(cg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ValueError("no gradient")
+
+    def function(p, w):
+        with contextlib.suppress(ValueError):
+            (Fails.apply(p).sum() + (w * w).sum()).backward()
+        return p.sin() * w, w * 2
+
+    compiled = captured(function)
+    for number in range(3):
+        p, w, seen = (X + number).requires_grad_(), X.clone().requires_grad_(), []
+        results = compiled(p, w)
+        w.register_post_accumulate_grad_hook(seen.append)
+        if number:
+            with pytest.raises(RuntimeError, match="register the hook"):
+                results[1].sum().backward()
+            assert not seen
+
+
+@pytest.mark.parametrize("register", ["before", "after"])
+def test_hooks_on_weights_beside_forces(register):
+    """A gradient that the function asks for of other tensors reaches the weights, and does not add to theirs."""
+    def energy_and_force(x, w):
+        energy = (x * w).sin().sum()
+        force, = grad(energy, x, create_graph=True)
+        return energy, force
+
+    compiled = captured(energy_and_force)
+    for number in range(4):
+        gradients = []
+        for each in (energy_and_force, compiled):
+            x, w, seen = (X + number).requires_grad_(), (X * 0.5).requires_grad_(), []
+            if register == "before":
+                w.register_post_accumulate_grad_hook(seen.append)
+            _, force = each(x, w)
+            if register == "after":
+                w.register_post_accumulate_grad_hook(seen.append)
+            assert not seen
+            (force * force).sum().backward()
+            assert len(seen) == 1
+            gradients.append((x.grad, w.grad))
+        for theirs, ours in zip(*gradients, strict=True):
+            same(ours, theirs)
+    assert compiled.cache_info().hits == 3

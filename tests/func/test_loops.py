@@ -395,3 +395,52 @@ def test_arguments_are_refused_as_by_steps():
             scan(lambda c, x: (c + x, None), drawn(3), drawn(COUNT, 3), snapshots=snapshots)
     with pytest.raises(TypeError, match="carry must keep"):
         scan(lambda c, x: (c[:-1], None), drawn(200), drawn(COUNT))
+
+
+# ----- States before and after the step -----
+@pytest.mark.parametrize("order", ["nc", "cn", "ccn", "cnc"])
+def test_gradients_of_states_before_and_after_steps(order):
+    """The engine adds the gradients of the last stack first, then the parts of the steps behind."""
+    def step(carry, x):
+        states = {"c": carry, "n": (carry * 0.9).sin()}
+        return states["n"], tuple(states[name] for name in order)
+
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        a = cg.tensor(rng.standard_normal(3), requires_grad=True)
+        weights = [cg.tensor(rng.standard_normal((66, 3))) for _ in order]
+        ours = cg.autograd.grad(scan(step, a, length=66)[1], a, weights)
+        carry, rows = a, []
+        for _ in range(66):
+            carry, y = step(carry, None)
+            rows.append(y)
+        same(ours, cg.autograd.grad([cg.stack(column) for column in zip(*rows, strict=True)], a, weights))
+
+
+# ----- Steps with several programs -----
+@pytest.mark.parametrize("other", [lambda c: c.double(), lambda c: cg.stack([c, c])], ids=["dtype", "shape"])
+@pytest.mark.parametrize("loop", [lambda step, c: scan(step, c, length=70)[0],
+                                  lambda step, c: func.fori_loop(0, 70, lambda k, c: step(c, None)[0], c)], ids=["scan", "fori_loop"])
+def test_a_carry_that_changed_its_kind_harms_no_later_loop(loop, other):
+    def step(carry, x):
+        return (carry + 1 if carry < 100 else other(carry + 1)), None
+
+    for start in (0.0, 80.0, 0.0, 80.0, 10.0):
+        carry = cg.tensor(start)
+        if start == 80.0:
+            with pytest.raises(TypeError, match="must keep shapes and dtypes"):
+                loop(step, carry)
+        else:
+            assert loop(step, carry).item() == start + 70
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("missing", [1, 3, 8])
+@pytest.mark.parametrize("tree", [lambda y: y, lambda y: (y, cg.ones(2))], ids=["y", "leaf"])
+def test_results_that_some_steps_do_not_have_are_refused(tree, missing, reverse):
+    def step(carry, x):
+        return carry + 1, tree(None if (carry < missing) != reverse else carry)
+
+    for length in (20, 64, 600):
+        with pytest.raises(TypeError, match="None in the same place|got NoneType"):
+            scan(step, cg.tensor(0.0), length=length, reverse=reverse)

@@ -63,7 +63,7 @@ cdef class Captured:
     cdef public tuple read_often        # (edge, number of an input): of gradients with several parts, which are added to sums one by one
     cdef public tuple nested            # numbers of the recorded results that other recorded ones are computed from
     cdef public bint runs_backward      # the forward part has a backward of the engine in it
-    cdef public tuple reached           # numbers of the inputs where that one calls hooks
+    cdef public tuple reached           # (number, whether the node ran) of the inputs that it has reached
     cdef public object guards           # of values that code in the backward part names
     cdef public object frees            # the values that a backward frees which does not keep the graph, as numbers; None: all
     cdef readonly list others           # programs of further backward parts, for gradients of other layouts; None: there is none

@@ -19,7 +19,7 @@ class Captured:
     fails_after_call: bool
     guards: list[Any]
     runs_backward: bool
-    reached: tuple[int, ...]
+    reached: tuple[tuple[int, bool], ...]
     argument_sets: int
     frees: frozenset[int] | None
     others: list[Captured | None]

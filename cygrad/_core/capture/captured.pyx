@@ -12,7 +12,7 @@ from cygrad._core.capture.recomputing cimport recompute
 from cygrad._core.capture.shortening cimport shorten
 from cygrad._core.graph.history cimport edge, gradient_edge
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport Node, has_hooks
+from cygrad._core.graph.node cimport Node, has_gradient_hooks
 from cygrad._core.graph.notes cimport CALL, DECISION, FRESH, LAUNCH, OUTSIDE, Note, Place, Slot
 from cygrad._core.graph.rule_nodes cimport RuleNode
 from cygrad._core.graph.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, byte_offset, needs_grad
@@ -88,7 +88,7 @@ cdef int input_of_view(TensorImpl view, list inputs) except -2:
             if (have_one_base(view, other) and other.storage is view.storage
                     and gradient_edge(other, &other_number) is node and other_number == number):
                 return k
-        if not isinstance(node, RuleNode) or node.edges != 1 or has_hooks(node):
+        if not isinstance(node, RuleNode) or node.edges != 1 or has_gradient_hooks(node):
             return -1
         node = edge(node, 0, &number)
     return -1

@@ -3,6 +3,7 @@ cimport cython
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
+from cpython.set cimport PySet_Contains
 
 from cygrad._core.capture.kinds cimport is_of_kind, is_plain_value, plain_kind
 from cygrad._core.capture.signature cimport kind_of_parts
@@ -88,6 +89,16 @@ cdef bint has_keys(object container, tuple keys) except -1:
         if key is not other and not (is_plain_value(key) and plain_kind(key) == plain_kind(other)):
             return False
         place += 1
+    return True
+
+
+cdef bint has_none_of(object container, set names) except -1:
+    """Return True if a dict has none of some names."""
+    cdef PyObject* key
+    cdef Py_ssize_t place = 0
+    while PyDict_Next(container, &place, &key, NULL):
+        if PySet_Contains(names, <object>key):
+            return False
     return True
 
 
@@ -242,7 +253,7 @@ cdef class Guard:
         if self.role == UNCHANGED:
             return self.is_module_unchanged() if self.source == MODULE else self.is_class_unchanged()
         if self.source == NAMES:
-            return not plain_length(self.holder) or (<set>self.name).isdisjoint(plain_iterator(self.holder))
+            return has_none_of(self.holder, <set>self.name)
         value = self.current(tensors)
         if self.role == IDENTICAL:
             return value is self.value

@@ -127,9 +127,10 @@ cdef class Sums:
             frame.pointers[base] = self.weights[self.weight_of_carried[<int>number]].carried if target.carried >= 0 else target.total
         for (k, number), tensor in zip(looped.summed_edges, sums):
             target = &self.targets[k]
-            if target.base < 0:
+            layout = looped.layouts[number] if target.carried >= 0 else looped.reverse.backward_part.results[k]
+            if layout is None:
                 continue
-            if tensor is not None and not suits(looped.reverse.backward_part.results[k], tensor):
+            if tensor is not None and not suits(layout, tensor):
                 raise ValueError("run_looped: a gradient that has arrived is not like the input")
             if target.carried >= 0:
                 self.weights[self.weight_of_carried[target.carried]].outside = NULL if tensor is None else value_address(tensor)
@@ -149,6 +150,8 @@ cdef class Sums:
             weight = &self.weights[k]
             weight.any_added = False
             self.frame.pointers[self.first_weight + k] = weight.data
+            if row == self.first - self.step and weight.outside is not NULL and not weight.adds_rows:
+                add_gradient(weight, weight.data, &weight.any_added, weight.outside)
             if row == self.last and weight.has_carried:
                 add_gradient(weight, weight.data, &weight.any_added, weight.carried)
             if row == self.last or not weight.adds_rows:

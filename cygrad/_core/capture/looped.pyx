@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from cygrad._core.capture.layouts cimport MADE, SAME, Layout
+from cygrad._core.capture.layouts cimport MADE, SAME, Layout, suits
 from cygrad._core.capture.captured cimport ARENA, CONSTANTS, FIRST_INPUT, RESIDUALS, Part, fill_arena
 from cygrad._core.capture.replay cimport Replay
 from cygrad._core.compute.dispatch cimport Op
@@ -73,9 +73,12 @@ cdef class LoopedStep:
         self.result_layouts = [replay.forward_part.results[number] for number in outputs]
         weights = {number: place for place, number in enumerate(replay.recorded)}
         self.recorded = [(CARRIED, k, weights[number]) for k, number in enumerate(carry) if number in weights]
-        self.recorded += [(STACKED, k, weights[number]) for k, number in enumerate(outputs) if number in weights]
-        self.recorded += [(PASSED, k, (<Layout>layout).base) for k, layout in enumerate(self.result_layouts)
-                          if (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable]
+        for k, number in enumerate(outputs):        # in the order of y: the engine adds the gradients of the last stack first
+            layout = self.result_layouts[k]
+            if number in weights:
+                self.recorded.append((STACKED, k, weights[number]))
+            elif (<Layout>layout).kind == SAME and (<Layout>layout).base in differentiable:
+                self.recorded.append((PASSED, k, (<Layout>layout).base))
         self.fits = self.can_loop()
         self.is_reversed_alone = not self.reads_results()
         self.find_summed_edges()
@@ -103,6 +106,10 @@ cdef class LoopedStep:
         cdef Replay replay = self.replay
         return max(replay.forward_part.arena_bytes, replay.backward_part.arena_bytes) + replay.residual_bytes + sum(replay.sizes)
 
+    def takes(self, list carried not None):
+        """Return True if values are like the results that are carried on: with another outcome of a decision, these may be others."""
+        return all([suits(layout, <TensorImpl?>tensor) for layout, tensor in zip(self.layouts, carried, strict=True)])
+
     def gradients_with_sums(self, list inputs not None):
         """Return tensors like the gradients that a backward part reads which adds to sums: of the results, then for each input that is read
         often the sum. Slices have none: no other step reads them.
@@ -124,8 +131,9 @@ cdef class LoopedStep:
             self.find_summed_edges()
 
     cdef int find_summed_edges(self) except -1:
-        self.summed_edges = tuple([(k, number) for k, number in enumerate(self.differentiable)
-                                   if not self.is_slice(number) and (number in self.sums or not self.is_carried(number))])
+        cdef set passed = {number for kind, _, number in self.recorded if kind == PASSED}
+        self.summed_edges = tuple([(k, number) for k, number in enumerate(self.differentiable) if not self.is_slice(number)
+                                   and (number in self.sums or number in passed or not self.is_carried(number))])
         return 0
 
     cdef bint reads_results(self) except -1:

@@ -427,7 +427,7 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
     cdef Run run
     cdef Space space
     cdef Run* before = <Run*>cg_run_address()[0]
-    cdef Notes notes
+    cdef Notes notes = None
     cdef Node node
     cdef Py_ssize_t index, k, event = 0
     cdef int output_nr, mode = grad_mode()[0], overrides = exchange_overrides_off(-1)
@@ -513,8 +513,6 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
         run_own_program()       # whose operands the graph need not keep
         if notes is not None:
             notes.ran_backward = True
-            if not between:
-                note_reached(&run, notes.reached)
         run_callbacks(&run)
     except BaseException:
         if anomaly_mode and run.evaluating is not NULL:
@@ -526,6 +524,8 @@ cpdef list run_backward(tuple outputs, tuple grads, int keep_graph, int create_g
         grad_mode()[0] = mode
         set_thread_hooks(hooks)
         exchange_overrides_off(overrides)
+        if notes is not None and not between:
+            note_reached(&run, notes.reached)
         free_run(&run)
     for k, (node, number) in enumerate(targets):
         if node is not None:

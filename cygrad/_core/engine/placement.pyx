@@ -11,7 +11,7 @@ from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_read
 from cygrad._core.graph.constants cimport zero
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
-from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node, has_hooks
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node, has_gradient_hooks
 from cygrad._core.graph.rule_nodes cimport RuleNode
 from cygrad._core.graph.rules cimport RuleOp
 from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_dense, is_unique, tensor_type,
@@ -33,7 +33,7 @@ cdef enum:
 cdef bint is_quiet(State* state) noexcept:
     """Return True if a node places its gradient, and no hook sees the gradient that it computes otherwise."""
     cdef Node node = <Node>state.node
-    return (node.flags & (NODE_PLACES | NODE_RELEASED | NODE_PACKED) == NODE_PLACES and not has_hooks(node) and state.needed
+    return (node.flags & (NODE_PLACES | NODE_RELEASED | NODE_PACKED) == NODE_PLACES and not has_gradient_hooks(node) and state.needed
             and not state.captured)
 
 
@@ -256,7 +256,7 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
         Py_XDECREF(grads[k])
         grads[k] = NULL
     for k in range(depth):
-        run.states[path[k]].missing = 0
+        run.states[path[k]].missing, run.states[path[k]].reached = 0, True
         if not keep_graph:
             (<RuleNode>run.states[path[k]].node).release()
     run.states[next].missing -= 1

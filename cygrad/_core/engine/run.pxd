@@ -83,6 +83,6 @@ cdef Py_ssize_t pop_ready(Run* run) noexcept
 cdef int walk(Run* run, Py_ssize_t root) except -1
 # Note nodes from before the steps that roots reach: in another call they may lead to inputs to which they do not lead now. targets: the
 # inputs, as (node, number of its output); accumulates: they get gradients in their `.grad`.
-# Add the ids of the nodes that gradients have come to, or of their leaves.
-cdef int note_reached(Run* run, set reached) except -1
+# Note the ids of the nodes, or of their leaves, whose gradients were computed, and whether the nodes ran.
+cdef int note_reached(Run* run, dict reached) except -1
 cdef int note_history(Notes notes, list roots, list targets, bint accumulates) except -1

@@ -185,13 +185,14 @@ cdef int walk(Run* run, Py_ssize_t root) except -1:
     return 0
 
 
-cdef int note_reached(Run* run, set reached) except -1:
+cdef int note_reached(Run* run, dict reached) except -1:
     cdef Py_ssize_t k
     cdef Node node
     for k in range(run.count):
         node = <Node>run.states[k].node
-        if run.states[k].reached:
-            reached.add(id(leaf_of(node) if node.flags & NODE_ACCUMULATES else node))
+        if run.states[k].reached and (run.states[k].needed or run.states[k].captured):
+            number = id(leaf_of(node) if node.flags & NODE_ACCUMULATES else node)
+            reached[number] = reached.get(number, False) or run.states[k].needed
     return 0
 
 

@@ -94,7 +94,7 @@ cdef inline TensorImpl leaf_of(Node accumulator):
 
 cdef Hooks hooks_of(Node node)
 # A hook gets gradients of a node, or a tensor retains one.
-cdef bint has_hooks(Node node) noexcept
+cdef bint has_gradient_hooks(Node node) noexcept
 cdef list grads_list(PyObject** grads, int count)
 cdef void inherit_destructor(type kind) noexcept
 cdef void finish_node_type(type kind) noexcept

@@ -349,7 +349,7 @@ cdef Hooks hooks_of(Node node):
     return node.hooks
 
 
-cdef bint has_hooks(Node node) noexcept:
+cdef bint has_gradient_hooks(Node node) noexcept:
     cdef Hooks hooks = node.hooks
     return hooks is not None and (hooks.pre is not None or hooks.post is not None or bool(hooks.tensor) or bool(hooks.retained))
 

@@ -74,7 +74,7 @@ cdef class Notes:
     cdef readonly bint failed               # a kernel, or a note, found no memory
     cdef readonly Py_ssize_t first_message  # the number of steps before the first message to other processes; -1: there is none
     cdef public bint ran_backward           # of the engine, which has left no result pending
-    cdef readonly set reached               # ids of the nodes, and of the leaves, that such backwards have reached, where hooks may be
+    cdef readonly dict reached              # ids of the nodes, or leaves, that such backwards have reached: whether they ran
     cdef public bint ran_history_outside    # such a backward has reached a node from before, of no leaf
     cdef readonly list independent_histories        # such nodes of inputs, of which none leads to another one
     cdef readonly bint repeats              # these steps run besides the call of the user: nothing outside may see them

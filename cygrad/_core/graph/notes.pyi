@@ -28,7 +28,7 @@ class Notes:
     first_message: int
     repeats: bool
     ran_backward: bool
-    reached: set[int]
+    reached: dict[int, bool]
     ran_history_outside: bool
     independent_histories: list[Any]
     part_copies: dict[int, Any] | None

@@ -101,7 +101,7 @@ cdef class Notes:
         self.number = last_notes << 32
         self.outside, self.constants, self.by_address, self.owners, self.calls = {}, {}, {}, [], []
         self.gradients, self.looks, self.hooks, self.generators, self.leaves, self.arrays = {}, Looks(), [], {}, {}, []
-        self.replaced, self.independent_histories, self.reached = {}, [], set()
+        self.replaced, self.independent_histories, self.reached = {}, [], {}
         self.first_message, self.looks.newest_node = -1, last_sequence_nr
         self.part_copies, self.thawed, self.patterns, self.places = {} if follows_places else None, [], [], []
 

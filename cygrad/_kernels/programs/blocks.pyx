@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, cg_itemsize, cg_loop, cg_stream_end, run_elementwise,
                                                   stream_row)
 from cygrad._kernels.drivers.reduction cimport Producer, reduce_produced, reduce_rows
-from cygrad._kernels.drivers.traversal cimport (IN_PLACE, PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
+from cygrad._kernels.drivers.traversal cimport (PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
                                                 room)
 from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, cut_blocks, row_memory
 from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, describe_slot,
@@ -30,7 +30,6 @@ cdef struct Run:
     int moving[MAX_SLOTS]               # the slots that advance from block to block,
     intptr_t steps[MAX_SLOTS]           # and bytes from a row to the next
     int moving_count
-    char* tail_blocks[MAX_REPEATED]
     OperandState states[MAX_LAID]
 
 
@@ -76,7 +75,7 @@ cdef void begin_operands(Run* run, intptr_t start) noexcept nogil:
     cdef OperandState* state
     cdef char* block
     cdef intptr_t i
-    cdef int j, k, size
+    cdef int k, size
     for k in range(part.laid_count):
         state = &run.states[k]
         begin_operand(state, &part.laid[k], part.ndim, part.shape, start, part.length, part.lanes, part.written[k], False)
@@ -86,29 +85,8 @@ cdef void begin_operands(Run* run, intptr_t start) noexcept nogil:
     for k in range(part.repeated_count):
         block = run.data[MAX_SLOTS + k] = take_block(run, part.slot_bytes)
         size = run.sizes[part.repeated[k]]
-        for i in range((part.length if part.whole[k] else part.length // part.row) + PADDING // size):
+        for i in range(part.slot_bytes // size):
             memcpy(block + i * size, run.data[part.repeated[k]], size)
-    for k in range(part.tail_count):
-        run.tail_blocks[k] = take_block(run, part.slot_bytes)
-        for j in range(part.laid_count):
-            if part.laid_slots[j] == part.tails[k] and run.states[j].traversal != IN_PLACE:
-                run.tail_blocks[k] = NULL
-
-
-cdef void copy_tails(Run* run, intptr_t n) noexcept nogil:
-    """Copy the last elements of arrays into blocks, whose ends vector mathematics may run over."""
-    cdef const Pass* part = run.part
-    cdef int k, size
-    cdef char* block
-    cdef intptr_t i
-    for k in range(part.tail_count):
-        block, size = run.tail_blocks[k], run.sizes[part.tails[k]]
-        if block is NULL:       # it is in a block already
-            continue
-        memcpy(block, run.data[part.tails[k]], n * size)
-        for i in range(n, n + PADDING // size):     # an element, since other values may be slow
-            memcpy(block + i * size, block + (n - 1) * size, size)
-        run.data[part.tails[k]] = block
 
 
 cdef inline void run_on_block(const Run* run, const Call* call, intptr_t n, intptr_t rows, bint whole) noexcept nogil:
@@ -141,18 +119,19 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
     cdef const Call* call
     cdef int k, slot
     cdef intptr_t n, rows, size
-    cdef bint whole
+    cdef bint whole, is_end
     begin_run(&run, part, memory if memory is not NULL else stack + (-<size_t>stack) % PADDING, start, block)
     while start < stop:
         n = min(part.length, stop - start)
         for k in range(part.laid_count):
             n = min(n, room(&run.states[k]))
-        for k in range(part.laid_count):
-            run.data[part.laid_slots[k]] = piece(&run.states[k], &part.laid[k], n, part.lanes, part.written[k])
         rows, whole = n // part.row, n & (part.lanes - 1) == 0
         # Elsewhere the bytes behind a block are elements of the array; rows may end within a vector though the block does not.
-        if start + n == part.program.total and (not whole or part.by_rows and part.row & (part.lanes - 1)):
-            copy_tails(&run, n)
+        is_end = start + n == part.program.total and (not whole or part.by_rows and part.row & (part.lanes - 1))
+        for k in range(part.laid_count):
+            if is_end and not part.laid[k].padded and not part.written[k]:      # vector mathematics may read the end of a block only
+                pack_operand(&run.states[k], &part.laid[k], part.ndim, part.shape, start)
+            run.data[part.laid_slots[k]] = piece(&run.states[k], &part.laid[k], n, part.lanes, part.written[k])
         for k in range(part.call_count):
             call = &part.calls[k]
             run_on_block(&run, call, n, rows, whole)

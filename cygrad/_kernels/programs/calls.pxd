@@ -15,7 +15,7 @@ cdef enum:
     BLOCK_BYTES = 1 << 13       # of a slot, where all of them fit the first-level cache
     SHORT_BLOCK_BYTES = 1 << 9  # arrays that come from memory are read side by side: prefetchers follow that; beside many blocks
     # Of blocks on the stack: a thread of musl has 128 KiB, of which a reduction takes 75 and this 37.
-    MEMORY = (MAX_BLOCKS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + 2 * PADDING)
+    MEMORY = (MAX_BLOCKS * (SHORT_BLOCK_BYTES + PADDING) + MAX_REPEATED * (SHORT_BLOCK_BYTES + PADDING)
               + MAX_LAID * (2 * SHORT_BLOCK_BYTES + PADDING))
 
 # The data of a running step lie close together: blocks fill the first-level cache.
@@ -55,15 +55,12 @@ cdef struct Pass:
     Operand laid[MAX_LAID + 1]          # and, while dims are joined, an output
     bint written[MAX_LAID]
     Call calls[MAX_STEPS]
-    int first_steps[MAX_STEPS]          # of the calls
     Sum sums[MAX_STEPS]                 # that calls compute; of no terms: another formula
     SumNumbers numbers[MAX_STEPS]       # of their loops
-    int repeated[MAX_REPEATED]          # numbers that have a block,
-    bint whole[MAX_REPEATED]            # of more than an element for each row
-    int tails[MAX_REPEATED]             # arrays that vector mathematics may not read over the end
+    int repeated[MAX_REPEATED]          # numbers that have a block
     bint in_block[MAX_SLOTS]            # the values are made in a block, and copied where the slot has memory
     unsigned char blocks[MAX_SLOTS]     # the numbers of the blocks: values that do not live at one time share one
-    int call_count, block_count, repeated_count, tail_count
+    int call_count, block_count, repeated_count
 
 # A pass over the steps before `end`, block by block.
 cdef void cut_blocks(Pass* part, const Program* program, int end) noexcept nogil

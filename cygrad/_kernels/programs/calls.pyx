@@ -58,7 +58,7 @@ cdef int lay_arrays(Pass* part) noexcept nogil:
 
 cdef intptr_t block_length(const Pass* part) noexcept nogil:
     """Return the elements of a block: as many as memory suffices for, since a call of a loop takes as long as some elements do."""
-    cdef intptr_t blocks = part.block_count + part.repeated_count + part.tail_count + 2 * part.laid_count
+    cdef intptr_t blocks = part.block_count + part.repeated_count + 2 * part.laid_count
     cdef intptr_t nbytes = SHORT_BLOCK_BYTES if part.stream else BLOCK_BYTES
     while nbytes > SHORT_BLOCK_BYTES and blocks * (nbytes + 2 * PADDING) > MEMORY:
         nbytes = nbytes // 2
@@ -101,8 +101,7 @@ cdef bint takes_rows_together(const Pass* part) noexcept nogil:
 
 
 cdef intptr_t row_memory(const Pass* part) noexcept nogil:
-    cdef int blocks = part.program.slot_count + part.repeated_count + part.tail_count + 3 * part.laid_count + 1
-    return blocks * part.slot_bytes
+    return (part.program.slot_count + part.repeated_count + 3 * part.laid_count + 1) * part.slot_bytes
 
 
 # ----- Loops -----
@@ -111,7 +110,7 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
     cdef const Program* program = part.program
     cdef const Step* step
     cdef int k
-    part.call_count = part.repeated_count = part.tail_count = 0
+    part.call_count = part.repeated_count = 0
     part.lanes = 1
     for k in range(program.slot_count):
         part.in_block[k] = False
@@ -119,11 +118,12 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
         step = &program.steps[k]
         if step.kernel is not NULL and (step.kernel.blocked[step.dtype] or part.stream and step.kernel.streams[step.dtype] is not NULL):
             part.lanes = max(part.lanes, block_bytes(step.dtype) // cg_itemsize[step.dtype])
-        part.first_steps[part.call_count], part.sums[part.call_count].terms = k, 0
+        part.sums[part.call_count].terms = 0
         if not (add_joined_call(part, k) if step.joined else add_sum_call(part, k)):
             if not add_call(part, step, step.kernel, NONE, step.inputs, step.slots):
                 return False
-        note_memory(part, k, part.first_steps[part.call_count - 1])
+    if part.stream:
+        note_memory(part)
     share_blocks(part)
     # More, of bytes beside complex numbers, would not fit the memory of blocks; their loops do not stream then.
     part.lanes = min(part.lanes, <intptr_t>(SHORT_BLOCK_BYTES // part.itemsize))
@@ -207,23 +207,41 @@ cdef inline bint is_read_first(const Pass* part, int slot) noexcept nogil:
     return part.program.slots[slot].data is not NULL and is_live(part.program, slot, 0, part.end)
 
 
-cdef void note_memory(Pass* part, int k, int first) noexcept nogil:
-    """Streamed results are in no cache: one that a later step reads is made in a block, and copied. Inputs that come from memory are
-    fetched. `first`: the first step of the call."""
-    cdef const Program* program = part.program
+cdef void note_memory(Pass* part) noexcept nogil:
+    """Streamed results are in no cache: one that a later call reads is made in a block, and copied. Inputs that come from memory are
+    fetched."""
     cdef bint far = part.end > 1 and not part.by_rows
-    cdef Call* call = &part.calls[part.call_count - 1]
+    cdef bint read[MAX_SLOTS]
+    cdef bint written[MAX_SLOTS]
+    cdef Call* call
     cdef const Slot* slot
-    cdef int j, place
-    for j in range(call.inputs if part.stream else 0):
-        place = call.places[j]
-        if place >= MAX_SLOTS:
-            continue
-        slot = &program.slots[place]
-        if last_writer(program, place, 0, k) != NONE:
-            part.in_block[place] = not is_read_first(part, place)
-        elif far and slot.data is not NULL and not slot.number and not is_laid(slot) and not is_live(program, place, 0, first):
-            call.fetched |= 1 << j
+    cdef int j, k, place
+    for k in range(part.program.slot_count):
+        read[k] = written[k] = False
+    for k in range(part.call_count):
+        call = &part.calls[k]
+        for j in range(call.inputs):
+            place = call.places[j]
+            if place >= MAX_SLOTS:
+                continue
+            slot = &part.program.slots[place]
+            if written[place]:
+                part.in_block[place] = not is_read_first(part, place)
+            elif far and slot.data is not NULL and not slot.number and not is_laid(slot) and not read[place]:
+                call.fetched |= 1 << j
+            read[place] = True
+        written[call_output(part, k)] = True
+
+
+cdef int repeated_place(Pass* part, int slot) noexcept nogil:
+    """Return the place of a number among those that have a block."""
+    cdef int k
+    for k in range(part.repeated_count):
+        if part.repeated[k] == slot:
+            return k
+    part.repeated[part.repeated_count] = slot
+    part.repeated_count += 1
+    return part.repeated_count - 1
 
 
 cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int shift, int inputs, const int* slots) noexcept nogil:
@@ -234,7 +252,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
     cdef const Slot* output = &program.slots[slots[inputs]]
     cdef const Slot* slot
     cdef Call* call = &part.calls[part.call_count]
-    cdef int j, place, count, numbers = 0
+    cdef int j, numbers = 0
     cdef bint blocked = kernel is not NULL and kernel.blocked[step.dtype], own = output.data is NULL, is_scalar
     call.loop = call.loop_of_rest = NULL if kernel is NULL else kernel.loops[step.dtype]
     call.stream = NULL if kernel is NULL else kernel.streams[step.dtype]
@@ -259,12 +277,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
         elif is_scalar and part.by_rows and (not slot.number or kernel is NULL or part.repeated_count == MAX_REPEATED):
             return False
         elif slot.number:
-            count = part.repeated_count
-            place = place_in(part.repeated, &part.repeated_count, slots[j])
-            part.whole[place] = not output.reduced or place < count and part.whole[place]
-            call.places[j] = MAX_SLOTS + place
-        elif blocked and not slot.padded and slot.data is not NULL:
-            place_in(part.tails, &part.tail_count, slots[j])
+            call.places[j] = MAX_SLOTS + repeated_place(part, slots[j])
         own = own and (slot.data is NULL or slot.number or j == shift)
     call.shifted = kernel is not NULL and shift != NONE
     call.long = blocked and not output.reduced
@@ -275,7 +288,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
             return False
         if blocked and (output.reduced or part.row * cg_itemsize[step.dtype] % VECTOR) and (call.each or not own):
             return False
-    part.in_block[slots[inputs]] = output.data is NULL or part.in_block[slots[inputs]]
+    part.in_block[slots[inputs]] = output.data is NULL
     part.call_count += 1
     return True
 
@@ -317,17 +330,6 @@ cdef inline bint overwrites(const Pass* part, const Call* call, int j) noexcept 
     """Return True if a loop may write its result over an input: element by element."""
     return (call.loop is not NULL and call.strides[j] == call.strides[call.inputs] and not call.reduced
             and not part.program.slots[call.places[j]].reduced)
-
-
-cdef int place_in(int* slots, int* count, int slot) noexcept nogil:
-    """Return the place of a slot in a list, which it is added to if it is not there."""
-    cdef int k
-    for k in range(count[0]):
-        if slots[k] == slot:
-            return k
-    slots[count[0]] = slot
-    count[0] += 1
-    return count[0] - 1
 
 
 cdef void set_length(Pass* part, intptr_t length) noexcept nogil:

@@ -18,7 +18,7 @@ cdef enum:
     MAX_SLOTS = 160
     MAX_BLOCKS = 40         # values that live at one time; a maker of more steps sees to it that no more do
     MAX_LAID = 6            # arrays that are read or written by a traversal
-    MAX_REPEATED = 12       # numbers, and arrays of which loops may not read the memory after the end: each may take a block
+    MAX_REPEATED = 12       # numbers: each may take a block
     PARTS = 8               # the bit of the first operand that is real beside complex numbers
     NONE = -1               # in place of a slot or a step
     DENSE = -1              # in place of a geometry: row-major
@@ -109,10 +109,7 @@ cdef inline int output_of(const Step* step) noexcept nogil:
 cdef inline int dtype_of(int k, int masks, int dtype) noexcept nogil:
     return CG_BOOL if masks >> k & 1 else cg_real[dtype] if masks >> (k + PARTS) & 1 else dtype
 
-# Of another geometry or dtype than loops of blocks take.
-cdef inline bint lies_apart(const Slot* slot) noexcept nogil:
-    return not slot.number and (slot.geometry != DENSE or slot.dtype != slot.loop_dtype)
-
-# Loops of blocks do not take an operand as it lies: a traversal has the pieces.
+# Loops of blocks do not take an array as it lies: a traversal has the pieces.
 cdef inline bint is_laid(const Slot* slot) noexcept nogil:
-    return slot.data is not NULL and lies_apart(slot)
+    return slot.data is not NULL and not slot.number and (
+        slot.geometry != DENSE or slot.dtype != slot.loop_dtype or not slot.padded and not slot.reduced)

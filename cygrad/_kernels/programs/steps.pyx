@@ -68,10 +68,6 @@ cdef int last_writer(const Program* program, int slot, int first, int last) noex
 
 
 # ----- Slots -----
-cdef inline bint is_repeated(const Slot* slot) noexcept nogil:
-    return slot.number or not slot.padded
-
-
 cdef int number_of_geometry(Program* program, const intptr_t* strides) noexcept nogil:
     """Return the number of a geometry; of a new one, the next."""
     cdef Geometry* added = &program.geometries[program.geometry_count]
@@ -87,15 +83,15 @@ cdef int number_of_geometry(Program* program, const intptr_t* strides) noexcept 
 cdef int add_slot(Program* program, const Slot* added) noexcept nogil:
     """Return the slot that is like another one, which is added if there is none; NONE where there is no room."""
     cdef const Slot* slot
-    cdef int k, apart = lies_apart(added), repeated = is_repeated(added)
+    cdef int k, laid = is_laid(added), numbers = added.number
     for k in range(program.slot_count if added.data is not NULL else 0):
         slot = &program.slots[k]
         if (slot.data == added.data and slot.number == added.number and slot.dtype == added.dtype
                 and slot.loop_dtype == added.loop_dtype and slot.geometry == added.geometry):
             return k
-        apart += lies_apart(slot)
-        repeated += is_repeated(slot)
-    if program.slot_count == MAX_SLOTS or apart > MAX_LAID or repeated > MAX_REPEATED:
+        laid += is_laid(slot)
+        numbers += slot.number
+    if program.slot_count == MAX_SLOTS or laid > MAX_LAID or numbers > MAX_REPEATED:
         return NONE
     program.slots[program.slot_count] = added[0]
     program.geometry_count = max(program.geometry_count, added.geometry + 1)

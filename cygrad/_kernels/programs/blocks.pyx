@@ -3,14 +3,12 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, Operand, cast, cg_itemsize, cg_loop, cg_stream_end, run_elementwise,
-                                                  stream_row)
+from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cast, cg_itemsize, cg_loop, cg_stream_end, stream_row
 from cygrad._kernels.drivers.reduction cimport Producer, reduce_produced, reduce_rows
-from cygrad._kernels.drivers.traversal cimport (PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece,
-                                                room)
+from cygrad._kernels.drivers.traversal cimport PACKED, PADDING, OperandState, advance, begin_operand, pack_operand, piece, room
 from cygrad._kernels.programs.calls cimport BLOCK_BYTES, MEMORY, Call, cut_blocks, row_memory
-from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, describe_slot,
-                                             is_laid, output_of, reduction_of)
+from cygrad._kernels.programs.steps cimport (MAX_LAID, MAX_REPEATED, MAX_SLOTS, NONE, Program, Slot, Step, is_laid, output_of,
+                                             reduction_of)
 from cygrad._kernels.system.threads cimport run_in_parts
 
 cdef extern from "drivers/fetch.h" nogil:
@@ -27,9 +25,7 @@ cdef struct Run:
     char* data[MAX_SLOTS + MAX_REPEATED]        # of a block's elements, by slot; then blocks of numbers
     char* targets[MAX_SLOTS]            # where they go from there, or NULL
     int sizes[MAX_SLOTS]
-    int moving[MAX_SLOTS]               # the slots that advance from block to block,
-    intptr_t steps[MAX_SLOTS]           # and bytes from a row to the next
-    int moving_count
+    intptr_t steps[MAX_SLOTS]           # bytes from a row to the next; 0: it does not advance from block to block
     OperandState states[MAX_LAID]
 
 
@@ -45,11 +41,11 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
     cdef const Slot* slot
     cdef char* blocks
     cdef int k
-    run.part, run.free_block, run.moving_count = part, memory, 0
+    run.part, run.free_block = part, memory
     blocks = take_block(run, part.block_count * part.slot_bytes)
     for k in range(program.slot_count):
         slot = &program.slots[k]
-        run.data[k], run.targets[k], run.sizes[k] = slot.data, NULL, cg_itemsize[slot.loop_dtype]
+        run.data[k], run.targets[k], run.sizes[k], run.steps[k] = slot.data, NULL, cg_itemsize[slot.loop_dtype], 0
         if slot.number:
             if slot.dtype != slot.loop_dtype:
                 run.data[k] = take_block(run, PADDING)
@@ -65,8 +61,7 @@ cdef void begin_run(Run* run, const Pass* part, char* memory, intptr_t start, ch
             run.targets[k] = run.data[k]
             run.data[k] = blocks + part.blocks[k] * part.slot_bytes
             continue
-        run.moving[run.moving_count], run.steps[run.moving_count] = k, run.sizes[k] * (1 if slot.reduced else part.row)
-        run.moving_count += 1
+        run.steps[k] = run.sizes[k] * (1 if slot.reduced else part.row)
     begin_operands(run, start)
 
 
@@ -85,7 +80,7 @@ cdef void begin_operands(Run* run, intptr_t start) noexcept nogil:
     for k in range(part.repeated_count):
         block = run.data[MAX_SLOTS + k] = take_block(run, part.slot_bytes)
         size = run.sizes[part.repeated[k]]
-        for i in range(part.slot_bytes // size):
+        for i in range((part.length if part.whole[k] else part.length // part.row) + PADDING // size):
             memcpy(block + i * size, run.data[part.repeated[k]], size)
 
 
@@ -142,21 +137,12 @@ cdef void run_part(const Pass* part, intptr_t start, intptr_t stop, char* block,
                 run.targets[slot] += size
         for k in range(part.laid_count):
             advance(&run.states[k], &part.laid[k], n, part.written[k])
-        for k in range(run.moving_count):
-            run.data[run.moving[k]] += rows * run.steps[k]
+        for k in range(part.program.slot_count):
+            run.data[k] += rows * run.steps[k]
         start += n
 
 
 # ----- Passes -----
-cdef void run_one(const Program* program, const Step* step) noexcept nogil:
-    """Run a step alone, as its operator does."""
-    cdef Operand operands[MAX_OPERANDS]
-    cdef int j
-    for j in range(step.inputs + 1):
-        describe_slot(program, &program.slots[step.slots[j]], &operands[j])
-    run_elementwise(step.kernel, step.dtype, step.inputs + 1, operands, program.ndim, program.shape, step.params, program.cost, True)
-
-
 cdef struct PassRun:
     const Pass* part
     char* memory
@@ -173,11 +159,7 @@ cdef void run_pass_part(const void* job, intptr_t start, intptr_t stop) noexcept
 cdef void run_pass(const Pass* part, char* memory) noexcept nogil:
     """`memory` of all threads, where a block is some rows; else NULL."""
     cdef intptr_t total = part.program.total, block = part.length if part.by_rows else BLOCK_BYTES // part.itemsize
-    cdef const Step* step = &part.program.steps[0]
     cdef PassRun run
-    if part.end == 1 and not part.by_rows and step.kernel is not NULL and not part.in_block[output_of(step)]:
-        run_one(part.program, step)
-        return
     run.part, run.memory, run.chunk = part, memory, ((total + part.threads - 1) // part.threads + block - 1) // block * block
     run_in_parts(run_pass_part, &run, total, run.chunk, part.threads)
 

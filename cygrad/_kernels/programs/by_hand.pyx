@@ -5,7 +5,7 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, elementwise_kernel
 from cygrad._kernels.drivers.reduction cimport reduction
-from cygrad._kernels.programs.running cimport Plan, plan_program, run_program
+from cygrad._kernels.programs.running cimport Plan, plan_blocks, plan_program, run_program
 from cygrad._kernels.programs.steps cimport (MAX_STEPS, NONE, Extent, Program, add_array, add_block, add_copy, add_map, add_operand,
                                              add_reduction, begin_program, cut_back, dtype_of, extent_of, has_room, read_as)
 
@@ -81,7 +81,9 @@ def run_steps(tuple shape not None, tuple arrays not None, tuple steps not None,
         add_reduction(&program, reduction(name), out_dtype, results[k - 1], block)
         for d in range(program.ndim):
             program.is_reduced[d] = True
-    if not plan_program(&plan, &program):
+    if reduced is not None:
+        plan_blocks(&plan, &program)
+    elif not plan_program(&plan, &program):
         raise MemoryError("the program is too large for a tile")
     memory = <char*>malloc(<size_t>plan.memory_bytes + 1)
     if memory is NULL:

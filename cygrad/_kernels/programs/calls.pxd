@@ -57,7 +57,8 @@ cdef struct Pass:
     Call calls[MAX_STEPS]
     Sum sums[MAX_STEPS]                 # that calls compute; of no terms: another formula
     SumNumbers numbers[MAX_STEPS]       # of their loops
-    int repeated[MAX_REPEATED]          # numbers that have a block
+    int repeated[MAX_REPEATED]          # numbers that have a block,
+    bint whole[MAX_REPEATED]            # of more than an element for each row
     bint in_block[MAX_SLOTS]            # the values are made in a block, and copied where the slot has memory
     unsigned char blocks[MAX_SLOTS]     # the numbers of the blocks: values that do not live at one time share one
     int call_count, block_count, repeated_count

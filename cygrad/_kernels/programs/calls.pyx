@@ -60,6 +60,8 @@ cdef intptr_t block_length(const Pass* part) noexcept nogil:
     """Return the elements of a block: as many as memory suffices for, since a call of a loop takes as long as some elements do."""
     cdef intptr_t blocks = part.block_count + part.repeated_count + 2 * part.laid_count
     cdef intptr_t nbytes = SHORT_BLOCK_BYTES if part.stream else BLOCK_BYTES
+    if part.call_count == 1:
+        nbytes = BLOCK_BYTES if blocks else <intptr_t>BLOCK_BYTES << 30     # its loop takes all elements at once
     while nbytes > SHORT_BLOCK_BYTES and blocks * (nbytes + 2 * PADDING) > MEMORY:
         nbytes = nbytes // 2
     return nbytes // part.itemsize
@@ -122,9 +124,7 @@ cdef bint choose_calls(Pass* part) noexcept nogil:
         if not (add_joined_call(part, k) if step.joined else add_sum_call(part, k)):
             if not add_call(part, step, step.kernel, NONE, step.inputs, step.slots):
                 return False
-    if part.stream:
-        note_memory(part)
-    share_blocks(part)
+    place_values(part)
     # More, of bytes beside complex numbers, would not fit the memory of blocks; their loops do not stream then.
     part.lanes = min(part.lanes, <intptr_t>(SHORT_BLOCK_BYTES // part.itemsize))
     return True
@@ -207,39 +207,13 @@ cdef inline bint is_read_first(const Pass* part, int slot) noexcept nogil:
     return part.program.slots[slot].data is not NULL and is_live(part.program, slot, 0, part.end)
 
 
-cdef void note_memory(Pass* part) noexcept nogil:
-    """Streamed results are in no cache: one that a later call reads is made in a block, and copied. Inputs that come from memory are
-    fetched."""
-    cdef bint far = part.end > 1 and not part.by_rows
-    cdef bint read[MAX_SLOTS]
-    cdef bint written[MAX_SLOTS]
-    cdef Call* call
-    cdef const Slot* slot
-    cdef int j, k, place
-    for k in range(part.program.slot_count):
-        read[k] = written[k] = False
-    for k in range(part.call_count):
-        call = &part.calls[k]
-        for j in range(call.inputs):
-            place = call.places[j]
-            if place >= MAX_SLOTS:
-                continue
-            slot = &part.program.slots[place]
-            if written[place]:
-                part.in_block[place] = not is_read_first(part, place)
-            elif far and slot.data is not NULL and not slot.number and not is_laid(slot) and not read[place]:
-                call.fetched |= 1 << j
-            read[place] = True
-        written[call_output(part, k)] = True
-
-
 cdef int repeated_place(Pass* part, int slot) noexcept nogil:
     """Return the place of a number among those that have a block."""
     cdef int k
     for k in range(part.repeated_count):
         if part.repeated[k] == slot:
             return k
-    part.repeated[part.repeated_count] = slot
+    part.repeated[part.repeated_count], part.whole[part.repeated_count] = slot, False
     part.repeated_count += 1
     return part.repeated_count - 1
 
@@ -252,7 +226,7 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
     cdef const Slot* output = &program.slots[slots[inputs]]
     cdef const Slot* slot
     cdef Call* call = &part.calls[part.call_count]
-    cdef int j, numbers = 0
+    cdef int j, place, numbers = 0
     cdef bint blocked = kernel is not NULL and kernel.blocked[step.dtype], own = output.data is NULL, is_scalar
     call.loop = call.loop_of_rest = NULL if kernel is NULL else kernel.loops[step.dtype]
     call.stream = NULL if kernel is NULL else kernel.streams[step.dtype]
@@ -277,7 +251,9 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
         elif is_scalar and part.by_rows and (not slot.number or kernel is NULL or part.repeated_count == MAX_REPEATED):
             return False
         elif slot.number:
-            call.places[j] = MAX_SLOTS + repeated_place(part, slots[j])
+            place = repeated_place(part, slots[j])
+            part.whole[place] = part.whole[place] or not output.reduced
+            call.places[j] = MAX_SLOTS + place
         own = own and (slot.data is NULL or slot.number or j == shift)
     call.shifted = kernel is not NULL and shift != NONE
     call.long = blocked and not output.reduced
@@ -293,31 +269,40 @@ cdef bint add_call(Pass* part, const Step* step, const cg_kernel* kernel, int sh
     return True
 
 
-cdef void share_blocks(Pass* part) noexcept nogil:
-    """Give a block to the values of each slot that is made in one, from the first call to the last that touches it. A map may write over
-    an input that nothing else reads."""
+cdef void place_values(Pass* part) noexcept nogil:
+    """Decide where values are made. Streamed results are in no cache: one that a later call reads is made in a block, and copied. A block
+    belongs to the value of a slot from the first call to the last that touches it; a map may write over an input that nothing else reads.
+    Inputs that come from memory are fetched."""
+    cdef bint far = part.stream and part.end > 1 and not part.by_rows
     cdef Call* call
+    cdef const Slot* slot
     cdef int last[MAX_SLOTS]        # calls that touch slots,
-    cdef int until[MAX_SLOTS]       # and blocks
-    cdef bint written[MAX_SLOTS]    # by later calls
-    cdef int j, k, slot, output, block
+    cdef int writer[MAX_SLOTS]      # or write them,
+    cdef int until[MAX_SLOTS]       # and touch blocks
+    cdef int j, k, place, output, block
     part.block_count = 0
     for k in range(part.program.slot_count):
-        part.blocks[k], written[k] = NO_BLOCK, False
+        part.blocks[k], last[k], writer[k] = NO_BLOCK, NONE, NONE
     for k in range(part.call_count):
-        for j in range(part.calls[k].inputs + 1):
-            if part.calls[k].places[j] < MAX_SLOTS:
-                last[part.calls[k].places[j]] = k
-    for k in range(part.call_count - 1, -1, -1):
-        output = call_output(part, k)
-        part.calls[k].is_last, written[output] = not written[output], True
-    for k in range(part.call_count):
-        call, block = &part.calls[k], 0
-        output = call.places[call.inputs]
+        call, output = &part.calls[k], call_output(part, k)
         for j in range(call.inputs):
-            slot = call.places[j]
-            if slot < MAX_SLOTS and part.blocks[slot] != NO_BLOCK and last[slot] == k and overwrites(part, call, j):
-                block = part.blocks[slot]
+            place = call.places[j]
+            if place >= MAX_SLOTS:
+                continue
+            slot = &part.program.slots[place]
+            if part.stream and writer[place] != NONE:
+                part.in_block[place] = not is_read_first(part, place)
+            elif far and last[place] == NONE and slot.data is not NULL and not slot.number and not is_laid(slot):
+                call.fetched |= 1 << j
+            last[place] = k
+        last[output] = writer[output] = k
+    for k in range(part.call_count):
+        call, output, block = &part.calls[k], call_output(part, k), 0
+        call.is_last = writer[output] == k
+        for j in range(call.inputs):
+            place = call.places[j]
+            if place < MAX_SLOTS and part.blocks[place] != NO_BLOCK and last[place] == k and overwrites(part, call, j):
+                block = part.blocks[place]
                 until[block] = k - 1
         if part.blocks[output] == NO_BLOCK and part.in_block[output] and output != part.redirected:
             while block < part.block_count and until[block] >= k:

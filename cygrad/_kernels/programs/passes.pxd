@@ -1,6 +1,7 @@
-"""Passes: programs whose rows are longer than tiles, and whose results are reduced. Each reduction is a pass over a row.
+"""Passes: programs of one long row, or of rows that are longer than tiles, whose results are reduced. Each reduction is a pass over a row.
 
-The maps before a reduction run block by block, so nothing of a row's length is written. Operators one by one give the same bits.
+The maps before a reduction run block by block, so nothing of a row's length is written. Operators one by one give the same bits: rows are
+longer than a block of the reduction driver.
 """
 from libc.stdint cimport intptr_t
 

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport Operand, cg_itemsize
-from cygrad._kernels.drivers.reduction cimport partial_bytes, run_reduction
+from cygrad._kernels.drivers.reduction cimport BLOCK, partial_bytes, run_reduction
 from cygrad._kernels.programs.blocks cimport PLACE, run_blocks, run_on_number
 from cygrad._kernels.programs.planning cimport find_rows, mark_needed
 from cygrad._kernels.programs.steps cimport (MAX_SLOTS, MAX_STEPS, NONE, Program, Slot, Step, begin_program, converts, describe_slot,
@@ -23,10 +23,10 @@ cdef bint cut_passes(const Program* program, intptr_t* memory_bytes) noexcept no
     cdef bint seen[MAX_STEPS]
     cdef int j, k
     output = &program.slots[output_of(&program.steps[program.step_count - 1])]
-    if program.geometry_count or not output.reduced or not find_rows(program, &row, &count):
+    if program.geometry_count or not output.reduced or not find_rows(program, &row, &count) or row <= BLOCK:
         return False
     for k in range(program.slot_count):
-        if program.slots[k].dtype != program.slots[k].loop_dtype:
+        if is_single(&program.slots[k]) and program.slots[k].dtype != program.slots[k].loop_dtype:
             return False
     for k in range(program.step_count):
         step = &program.steps[k]

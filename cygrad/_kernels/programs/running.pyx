@@ -6,7 +6,7 @@ from cygrad._kernels.programs.blocks cimport run_blocks, run_pass
 from cygrad._kernels.programs.calls cimport cut_rows, row_memory
 from cygrad._kernels.programs.checking cimport Check, begin_check, end_check
 from cygrad._kernels.programs.passes cimport cut_passes, run_passes
-from cygrad._kernels.programs.steps cimport NONE, Step, converts, output_of, reduction_of
+from cygrad._kernels.programs.steps cimport NONE, converts, reduction_of
 from cygrad._kernels.programs.tiles cimport cut_tiles, run_tiles
 
 
@@ -16,43 +16,34 @@ cdef void plan_blocks(Plan* plan, const Program* program) noexcept nogil:
 
 
 cdef bint plan_program(Plan* plan, const Program* program) noexcept nogil:
+    cdef bint has_tiles
     plan.program = program
-    if are_maps(program, program.step_count, NONE):
+    if are_maps(program):
         plan_blocks(plan, program)
-    elif cut_rows(&plan.rows, program):
+        return True
+    if cut_rows(&plan.rows, program):
         plan.way, plan.memory_bytes = ROWS, plan.rows.threads * row_memory(&plan.rows)
-    elif reduces_all_at_last(program):
-        plan_blocks(plan, program)
-    elif cut_tiles(&plan.tiles, program):
-        plan.way, plan.memory_bytes = TILES, plan.tiles.threads * program.slot_count * plan.tiles.slot_bytes
-    elif cut_passes(program, &plan.memory_bytes):
+        return True
+    has_tiles = cut_tiles(&plan.tiles, program)
+    if (not has_tiles or plan.tiles.count == 1) and cut_passes(program, &plan.memory_bytes):
         plan.way = PASSES
+    elif has_tiles:
+        plan.way, plan.memory_bytes = TILES, plan.tiles.threads * program.slot_count * plan.tiles.slot_bytes
     else:
         return False
     return True
 
 
-cdef bint are_maps(const Program* program, int count, int reduced) noexcept nogil:
-    """Return True if the first steps are maps, that convert nothing, and all slots but one have the whole shape."""
+cdef bint are_maps(const Program* program) noexcept nogil:
+    """Return True if all steps are maps of the whole shape that convert nothing."""
     cdef int k
-    for k in range(count):
+    for k in range(program.step_count):
         if program.steps[k].reduction is not NULL or converts(program, &program.steps[k]):
             return False
     for k in range(program.slot_count):
-        if program.slots[k].reduced and k != reduced:
+        if program.slots[k].reduced:
             return False
     return True
-
-
-cdef bint reduces_all_at_last(const Program* program) noexcept nogil:
-    cdef const Step* step = &program.steps[program.step_count - 1]
-    cdef int output = output_of(step), d
-    for d in range(program.ndim):
-        if not program.is_reduced[d]:
-            return False
-    return (step.reduction is not NULL and program.slots[step.slots[0]].data is NULL
-            and program.slots[output].dtype == step.reduction.out_dtype[step.dtype]
-            and are_maps(program, program.step_count - 1, output))
 
 
 cdef int run_program(const Plan* plan, char* memory) noexcept nogil:

@@ -3,6 +3,8 @@
 A formula runs operator by operator in a profile, and where it is recorded.
 """
 
+import math
+
 import pytest
 
 import cygrad as cg
@@ -63,6 +65,22 @@ def test_tiles_have_the_bits_of_the_formula(name, shape, dim, dtype):
         return
     for layout in LAYOUTS:
         x = samples.leaf(samples.draw(dtype, shape, 4), layout)
+        by_tiles = results_of(CALLS[name], x, dim)
+        with profiler.profile():
+            by_operators = results_of(CALLS[name], x, dim)
+        assert all(same_bits(a, b) for a, b in zip(by_tiles, by_operators, strict=True))
+
+
+@pytest.mark.cases("dtype", FLOATS)
+@pytest.mark.cases(("shape", "dim"), [((3, 7), 1), ((40, 64), 1), ((3, 70_001), 1), ((70_001,), 0), ((3, 70_001), 0), ((4, 9_000), 1),
+                                      ((5_000,), 0)], ids=str)
+@pytest.mark.parametrize("name", CALLS)
+def test_tiles_have_the_bits_of_the_formula_for_rows_of_one_value(name, shape, dim, dtype):
+    """Zeros, infinities and NaN reach the numbers of a formula, which are the same in all rows."""
+    for first, others in (1.0, 0.0), (0.0, -math.inf), (0.0, math.inf), (math.nan, 1.0):
+        x = cg.full(shape, others, dtype=getattr(cg, dtype))
+        (x.select(1 - dim, 0) if len(shape) > 1 else x[:1]).fill_(first)
+        x.requires_grad_()
         by_tiles = results_of(CALLS[name], x, dim)
         with profiler.profile():
             by_operators = results_of(CALLS[name], x, dim)

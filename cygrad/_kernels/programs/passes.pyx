@@ -72,9 +72,10 @@ cdef void begin_row(const Program* program, intptr_t length, intptr_t number, ch
         row.slots[k], itemsize = program.slots[k], cg_itemsize[program.slots[k].dtype]
         slot = &row.slots[k]
         if is_single(slot):
-            slot.data, slot.number = memory + k * PLACE, True
+            slot.data = memory + k * PLACE
             if program.slots[k].data is not NULL:
-                memcpy(slot.data, program.slots[k].data + (number * itemsize if slot.reduced else 0), itemsize)
+                memcpy(slot.data, program.slots[k].data + (0 if slot.number else number * itemsize), itemsize)
+            slot.number = True
         elif slot.data is not NULL:
             slot.data += number * length * itemsize
 

@@ -119,6 +119,11 @@ class Compiled:
             named = getattr(named, name, None)
         return self.__qualname__ if named is self else (type(self), (self._function, self._fullgraph, self._follows_floats))
 
+    def __copy__(self) -> Compiled:
+        """Copy as the function: a `def` is its own copy."""
+        is_own = isinstance(self._function, (FunctionType, staticmethod))
+        return self if is_own else type(self)(copy.copy(self._function), self._fullgraph, self._follows_floats)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Copy as the function: a `def` is its own copy."""
         is_own = isinstance(self._function, (FunctionType, staticmethod))

@@ -34,7 +34,7 @@ LIBRARY = os.path.join(os.path.dirname(os.__file__), "")      # Python's own, wi
 WRITERS = {"linecache", "logging", "traceback", "warnings"}     # modules that write messages, which the first call does alone
 UNKNOWN = object()      # an operand that is seen only while code runs
 LOOKUPS = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
-           "__setattr__"}        # code with these may name any attribute
+           "__setattr__", "__dir__", "__getstate__", "__reduce__", "__reduce_ex__"}      # code with these may name any attribute
 
 
 # ----- Whose code it is -----

@@ -62,12 +62,14 @@ from cygrad.compiling.outside_values import (
     is_opaque,
     is_written_in_c,
     keys_of_cache,
+    kind_by_identity,
+    leaves_of_key,
     names_by,
+    names_used_by,
     older_of,
     owner_of_name,
     parts_of,
     special_names_of,
-    tensors_in,
 )
 from cygrad.compiling.repeated_code import changes_of, reason_of_hook
 from cygrad.tensor import Tensor
@@ -92,7 +94,7 @@ class Observation:
         # Containers among the arguments, by id; the key of the call has their items. Tuples do not change.
         self.containers = arguments.keys()
         self.arguments = {number: value for number, value in arguments.items() if not isinstance(value, tuple)}
-        self.codes_of_arguments = {each.__code__ for each in arguments.values() if isinstance(each, FunctionType)}      # local functions
+        self.kinds_of_arguments = {*map(kind_by_identity, arguments.values())} - {None}     # of functions and partial objects
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
@@ -365,10 +367,8 @@ class Observation:
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token, "the registered classes")
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
-        if self.codes_of_arguments and isinstance(value, (set, frozenset, dict, list, tuple)) and not self.codes_of_arguments.isdisjoint(
-                item.__code__ for item in value if type(item) is FunctionType):
-            self.refuse(f"its code can look for an argument in a {type(value).__name__} with a function of the same code: another one may "
-                        "have its program")
+        if isinstance(value, (set, frozenset, dict, list, tuple)):
+            self.meet_table(value, value)
         for part in parts_of(value):
             if isinstance(part, BuiltinFunctionType):       # C code may call it
                 reason = reason_of_c(part)
@@ -380,7 +380,8 @@ class Observation:
                 self.reach(part)
         for cache, key in keys_of_cache(value):     # of results, which an emptied cache does not have
             self.guard(GuardSource.KEY, cache, key)
-            self.tensor_keys.update(map(id, tensors_in(key)))
+            self.meet_table(value, leaves_of_key(key))
+            self.tensor_keys.update(id(leaf) for leaf in leaves_of_key(key) if isinstance(leaf, TensorImpl))
         if isinstance(value, weakref.ReferenceType):
             self.guard(GuardSource.RESULT, value, "the object of a weak reference")
         if isinstance(value, FunctionType):
@@ -401,6 +402,12 @@ class Observation:
         if is_of_library_class(value):
             self.of_library.append(value)
             self.reach_attributes(value, self.library_names & all_names_of(value))
+
+    def meet_table(self, table: Any, keys: Iterable[Any]) -> None:
+        """Refuse a table with a key that is like an argument, which code can look for: another argument may have its program."""
+        if self.kinds_of_arguments and not self.kinds_of_arguments.isdisjoint(map(kind_by_identity, keys)):
+            self.refuse(f"its code can look for an argument in a {type(table).__name__} with a function of the same code, or a partial "
+                        "object: another one may have its program")
 
     def guard_items(self, container: Any, source: int, names: Iterable[Any]) -> None:
         """Guard the length and the items of a container, or its bytes."""
@@ -452,10 +459,12 @@ class Observation:
             own: dict[str, Any] = {} if isinstance(value, type) or attributes is None else attributes
             if own is attributes:
                 self.guard_absent(own, {*names} - own.keys())
+                self.guard_alone(GuardSource.ATTRIBUTE, value, "__dict__")
                 if self.names & LOOKUPS:
                     self.guard_alone(GuardSource.SIZE, own)
-            names = {name for name, each in own.items() if name in names or self.names & LOOKUPS and name[0] != "_"
-                     or isinstance(each, TensorImpl)}
+                    used = names_used_by(kind)
+                    names = {*names, *(name for name in own if name[0] != "_" or name[1:2] != "_" and name not in used)}
+            names = {name for name, each in own.items() if name in names or isinstance(each, TensorImpl)}
             if not names:
                 return
         elif is_written_in_c(kind) and (isinstance(value, type) or attributes is None):
@@ -467,6 +476,7 @@ class Observation:
         names = {*names, *special_names_of(kind), *special_names_of(type(value))}
         for base in {*classes_of_user(kind), *classes_of_user(type(value))}:
             self.guard_alone(GuardSource.SIZE, base)        # special methods that it gets later
+            self.guard_alone(GuardSource.ATTRIBUTE, base, "__mro__")
         if not isinstance(value, type):
             if not is_written_in_c(kind):
                 self.guard(GuardSource.ATTRIBUTE, value, "__class__")

@@ -10,6 +10,7 @@ import struct
 import sys
 import threading
 import warnings
+import weakref
 from _thread import LockType, RLock
 from collections import OrderedDict, deque
 from collections.abc import Collection
@@ -177,12 +178,28 @@ def keys_of_cache(value: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
                 yield from ((part, key) for key in part)
 
 
-def tensors_in(key: Any) -> Iterator[TensorImpl]:
-    """Yield the tensors in a key of a cache, also in tuples and frozensets, and in lists that stand for several arguments."""
-    if isinstance(key, TensorImpl):
+def leaves_of_key(key: Any) -> Iterator[Any]:
+    """Yield the objects in a key of a cache, also in tuples and frozensets, and in lists that stand for several arguments."""
+    if not isinstance(key, (tuple, list, frozenset)):
         yield key
-    for part in key if isinstance(key, (tuple, list, frozenset)) else ():
-        yield from tensors_in(part)
+        return
+    for part in key:
+        yield from leaves_of_key(part)
+
+
+def kind_by_identity(value: Any) -> Any:
+    """Return a key of objects that tables distinguish, and that may share a program: the code of a function, the class of a partial object;
+    None for another one.
+    """
+    if isinstance(value, weakref.ReferenceType):
+        value = value()
+    return value.__code__ if type(value) is FunctionType else type(value) if type(value) is functools.partial else None
+
+
+def names_used_by(kind: type) -> set[str]:
+    """Return the names that the methods of a class of the package use."""
+    methods = (each for base in kind.__mro__ for each in vars(base).values() if isinstance(each, FunctionType))
+    return {name for method in methods for name in method.__code__.co_names}
 
 
 def is_lookup(value: Any) -> bool:

@@ -161,6 +161,9 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
     loop = _looped(run, at(rest[0]), steps, snapshots, below)
     if loop is None and must_loop:
         raise NotLooped
+    if loop is None and snapshots is None:
+        last, later = _steps_apart(run, middle, at, rest)
+        return last, _stacked(later + ys if reverse else ys + later)
     last, later = loop or _steps(step, run, middle, at, rest, snapshots)
     earlier = _stacked(ys)      # behind the loop, as the node is whose gradients the engine adds first
     return last, _joined(later, earlier) if reverse else _joined(earlier, later)

@@ -1,6 +1,8 @@
 """Code that asks for something which has another answer in a later call: a history, a flag of a view, a module, an attribute."""
 
 import collections
+import copy
+import dataclasses
 import functools
 import logging
 import subprocess
@@ -8,6 +10,7 @@ import sys
 import tempfile
 import types
 import warnings
+import weakref
 
 import pytest
 
@@ -303,3 +306,101 @@ def test_attributes_that_functions_of_the_package_get_later(kind):
     compiled = cg.compile(count)
     for number in range(1, 6):
         same(compiled(X), X * 2 * number)
+
+
+@pytest.mark.parametrize("kind", [of_compiled, without_grad, of_func])
+def test_attributes_of_functions_of_the_package_by_computed_names(kind):
+    helper = kind(lambda x: x * 2)
+    helper._gain = helper._calls = 1.0
+
+    def function(x, name="gain"):
+        setattr(helper, "_" + "calls", getattr(helper, "_" + "calls") + 1)
+        return helper(x) * getattr(helper, "_" + name)
+
+    compiled = cg.compile(function)
+    for number, gain in enumerate((2.0, 2.0, 5.0, 5.0)):
+        helper._gain = gain
+        same(compiled(X), X * 2 * gain)
+        assert helper._calls == number + 2
+    compiled = cg.compile(lambda x: x * getattr(helper, "slope", 1.0))
+    for attributes, slope in (({}, 1.0), ({}, 1.0), ({"slope": 5.0}, 5.0), ({"slope": 3.0}, 3.0)):
+        helper.__dict__ = {**helper.__dict__, **attributes} if kind is of_compiled else attributes
+        same(compiled(X), X * slope)
+
+
+# ----- Tables in which code looks for arguments -----
+def scaled(factor, x):
+    return x * factor
+
+
+@dataclasses.dataclass
+class Setting:
+    name: str
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize("table", [dict, weakref.WeakKeyDictionary])
+@pytest.mark.parametrize("make", [lambda: functools.partial(scaled, 1.0), lambda: Setting("a"), lambda: lambda: 1],
+                         ids=["partial object", "dataclass", "function"])
+def test_arguments_that_tables_tell_apart(make, table):
+    arguments = [make() for _ in range(3)]
+    known = table(zip(arguments, (2.0, 3.0), strict=False))
+    compiled = cg.compile(lambda x, key: x * known.get(key, 1.0))
+    for _ in range(2):
+        for argument, factor in zip(arguments, (2.0, 3.0, 1.0), strict=True):
+            same(compiled(X, argument), X * factor)
+
+
+def test_functions_that_caches_tell_apart():
+    @functools.cache
+    def number(function):
+        return float(number.cache_info().currsize)
+
+    compiled = cg.compile(lambda x, function: x * number(function))
+    for k in range(3):
+        same(compiled(X, lambda: None), X * k)
+
+
+# ----- Classes -----
+def test_a_name_of_a_class_that_takes_the_place_of_another():
+    class Plugin:
+        def on_start(self, x):
+            return x + 1
+
+    plugin = Plugin()
+
+    def function(x):
+        try:
+            hook = plugin.on_end
+        except AttributeError:
+            return x * 1
+        return hook(x)
+
+    compiled = cg.compile(function)
+    for _ in range(2):
+        same(compiled(X), X)
+    Plugin.on_end = Plugin.on_start
+    del Plugin.on_start
+    for _ in range(2):
+        same(compiled(X), X + 1)
+
+
+@pytest.mark.parametrize("read", [lambda each: each.__getstate__(), lambda each: each.__reduce_ex__(2)[2],
+                                  lambda each: {name: vars(each)[name] for name in each.__dir__() if name in vars(each)}])
+def test_methods_of_all_objects_read_their_attributes(read):
+    class Model:
+        pass
+
+    model = Model()
+    model.rate = 2.0
+    compiled = cg.compile(lambda x: x * sum(read(model).values()))
+    for _ in range(2):
+        same(compiled(X), X * 2)
+    model.decay = 1.0
+    same(compiled(X), X * 3)
+
+
+def test_a_compiled_function_is_its_own_copy():
+    compiled = cg.compile(lambda x: x * 2)
+    compiled.rate = 3.0
+    assert copy.copy(compiled) is compiled

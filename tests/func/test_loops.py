@@ -444,3 +444,14 @@ def test_results_that_some_steps_do_not_have_are_refused(tree, missing, reverse)
     for length in (20, 64, 600):
         with pytest.raises(TypeError, match="None in the same place|got NoneType"):
             scan(step, cg.tensor(0.0), length=length, reverse=reverse)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradients_of_a_constant_that_each_step_returns(reverse):
+    """Such steps run one by one, and their results are one stack, as in a loop of Python."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        w, carry = cg.tensor(rng.standard_normal(3), requires_grad=True), cg.tensor(rng.standard_normal(3))
+        weights = [cg.tensor(rng.standard_normal((70, 3))) for _ in range(2)]
+        ours = cg.autograd.grad(scan(lambda c, x, w=w: ((c * w).tanh(), (w, w)), carry, length=70, reverse=reverse)[1], w, weights)
+        same(ours, cg.autograd.grad([cg.stack([w] * 70), cg.stack([w] * 70)], w, weights))

@@ -32,11 +32,11 @@ cdef enum:
 
 
 cdef object size_of(object container):
-    """Return the length of a list, tuple or deque, the count of the names of a class, or the keys or bytes of another container."""
+    """Return the length of a list, tuple or deque, the names of a class, or the keys or bytes of another container."""
     if isinstance(container, (dict, set, frozenset)):
         return tuple(plain_iterator(container))
     if isinstance(container, type):
-        return count_names(container.__dict__)
+        return frozenset([name for name in container.__dict__ if name not in ADDED_BY_PYTHON])
     if not PyObject_CheckBuffer(container):
         return plain_length(container)
     view = memoryview(container)
@@ -140,6 +140,7 @@ cdef class Guard:
         self.source, self.holder, self.name = source, holder, name
         if source == SIZE:
             self.role, self.value = LENGTH, size_of(holder)
+            self.version_tag = version_of(holder) if isinstance(holder, type) else 0
             return
         if source == NAMES:
             self.role = ABSENT
@@ -246,10 +247,16 @@ cdef class Guard:
         """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
         if self.role == LENGTH:
+            if self.version_tag and version_of(self.holder) == self.version_tag:
+                return True
             try:
-                return has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value
+                if not (has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value):
+                    return False
             except Exception:       # of more bytes, or released
                 return False
+            if isinstance(self.holder, type):
+                self.version_tag = version_of(self.holder)
+            return True
         if self.role == UNCHANGED:
             return self.is_module_unchanged() if self.source == MODULE else self.is_class_unchanged()
         if self.source == NAMES:

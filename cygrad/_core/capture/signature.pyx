@@ -235,11 +235,16 @@ cdef object kind_of_function(object function, list tensors, list others, tuple l
     return FunctionType, id(function.__code__), *kinds
 
 
+cdef bint is_hash_of_fields(object method) except -1:
+    """Return True if `dataclasses` has made a method, or there is none: another hash may differ for equal objects."""
+    return method is None or type(method) is FunctionType and method.__code__.co_filename == "<string>"
+
+
 cpdef bint is_record(object value) except -1:
     """Return True for a container by name: an instance of a dataclass, whose attributes are in its dict alone, without compiled methods."""
     cdef type kind = type(value)
     return (hasattr(kind, "__dataclass_fields__") and kind.__basicsize__ == PLAIN_SIZE
-            and kind.__eq__ is not object.__eq__ and not hasattr(kind, "__has_compiled_methods__")
+            and kind.__eq__ is not object.__eq__ and is_hash_of_fields(kind.__hash__) and not hasattr(kind, "__has_compiled_methods__")
             and not any([base.__dict__.get("__slots__") for base in kind.__mro__]))
 
 

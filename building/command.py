@@ -30,11 +30,11 @@ OPTIMIZATION = {**dict.fromkeys(("capture", "notes", "noted_calls", "buffers", "
                                  "deferred", "pending_reductions", "contraction", "rules", "replay", "looks", "diagonals", "filling",
                                  "tracking", "creation", "writes", "upward", "checks", "derivatives", "splitting", "lookups", "bands",
                                  "distances", "patches", "points", "sparse_rows", "grid_sums", "moving", "groups",
-                                 "running", "rewriting", "planning", "steps"), SELDOM),
+                                 "running", "rewriting", "planning", "steps", "passes", "tiles", "saved", "weights"), SELDOM),
                 "linked": [*CALLS, "-fno-tree-slp-vectorize"],
                 **dict.fromkeys(("matrices", "engine", "places", "sizes", "composed", "indexing", "joining", "inplace", "copies", "storage",
-                                 "saved", "modes", "constants", "products", "operator_object", "shapes", "parts", "reductions",
-                                 "calls", "passes", "tiles", "kinds"), SHORT)}
+                                 "modes", "constants", "products", "operator_object", "shapes", "parts", "reductions",
+                                 "calls", "kinds"), SHORT)}
 ERROR_PATHS = "system/error_paths.h"
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 

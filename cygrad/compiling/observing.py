@@ -457,7 +457,7 @@ class Observation:
             return
         if is_of_package(kind) or is_function_of_package:
             own: dict[str, Any] = {} if isinstance(value, type) or attributes is None else attributes
-            if own is attributes:
+            if own is attributes and type(value).__dictoffset__:        # not the names of an operator, which do not change
                 self.guard_absent(own, {*names} - own.keys())
                 self.guard_alone(GuardSource.ATTRIBUTE, value, "__dict__")
                 if self.names & LOOKUPS:

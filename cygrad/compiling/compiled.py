@@ -120,14 +120,15 @@ class Compiled:
         return self.__qualname__ if named is self else (type(self), (self._function, self._fullgraph, self._follows_floats))
 
     def __copy__(self) -> Compiled:
-        """Copy as the function: a `def` is its own copy."""
-        is_own = isinstance(self._function, (FunctionType, staticmethod))
-        return self if is_own else type(self)(copy.copy(self._function), self._fullgraph, self._follows_floats)
+        return self._copied(copy.copy)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return self._copied(lambda function: copy.deepcopy(function, memo))
+
+    def _copied(self, copied: Callable[[Any], Any]) -> Compiled:
         """Copy as the function: a `def` is its own copy."""
         is_own = isinstance(self._function, (FunctionType, staticmethod))
-        return self if is_own else type(self)(copy.deepcopy(self._function, memo), self._fullgraph, self._follows_floats)
+        return self if is_own else type(self)(copied(self._function), self._fullgraph, self._follows_floats)
 
     def cache_info(self) -> CacheInfo:
         """Return how often calls were replayed, captured, and neither."""

@@ -6,7 +6,7 @@ import operator
 from dataclasses import fields
 from enum import Enum
 from functools import partial
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -72,7 +72,9 @@ def containers_in(tree: Any) -> dict[int, Any]:
     while values:
         value = values.pop()
         is_partial = isinstance(value, partial)
-        items, spec = ([value.args, value.keywords], partial) if is_partial else items_of(value)
+        items, spec = ([value.func, value.args, value.keywords], partial) if is_partial else items_of(value)
+        if isinstance(value, MethodType) and is_record(value.__self__):
+            items, spec = [value.__self__], MethodType
         if is_local_function(value):
             items, spec = [each for each in variables_of(value) if is_local_function(each)], FunctionType
         if (spec is not None or sparse_part(value) is not None) and id(value) not in met:

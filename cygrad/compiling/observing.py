@@ -82,6 +82,7 @@ MOST_GUARDS = 20_000
 # Attributes that lead to all values of a module or a frame.
 SCOPES = {"__globals__", "__builtins__", "f_globals", "f_builtins", "f_locals", "f_back", "gi_frame", "cr_frame", "tb_frame", "ag_frame",
           "__subclasses__"}
+DATA_OF_FUNCTIONS = {"__name__", "__qualname__", "__doc__"}
 ADDRESSES = {"id", "hash"}      # functions in C may call them
 CLASS_CHECKS = {"isinstance", "issubclass"}      # their results depend on the classes that abstract ones have registered
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
@@ -367,8 +368,10 @@ class Observation:
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token, "the registered classes")
         if isinstance(value, (set, frozenset, dict)):
             self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
-        if isinstance(value, (set, frozenset, dict, list, tuple)):
+        if isinstance(value, (set, frozenset, dict)):
             self.meet_table(value, value)
+        elif isinstance(value, (list, tuple, deque)):
+            self.meet_table(value, [item for item in value if type(item) is FunctionType])
         for part in parts_of(value):
             if isinstance(part, BuiltinFunctionType):       # C code may call it
                 reason = reason_of_c(part)
@@ -380,7 +383,7 @@ class Observation:
                 self.reach(part)
         for cache, key in keys_of_cache(value):     # of results, which an emptied cache does not have
             self.guard(GuardSource.KEY, cache, key)
-            self.meet_table(value, leaves_of_key(key))
+            self.meet_table(value, (key,))
             self.tensor_keys.update(id(leaf) for leaf in leaves_of_key(key) if isinstance(leaf, TensorImpl))
         if isinstance(value, weakref.ReferenceType):
             self.guard(GuardSource.RESULT, value, "the object of a weak reference")
@@ -405,9 +408,10 @@ class Observation:
 
     def meet_table(self, table: Any, keys: Iterable[Any]) -> None:
         """Refuse a table with a key that is like an argument, which code can look for: another argument may have its program."""
-        if self.kinds_of_arguments and not self.kinds_of_arguments.isdisjoint(map(kind_by_identity, keys)):
-            self.refuse(f"its code can look for an argument in a {type(table).__name__} with a function of the same code, or a partial "
-                        "object: another one may have its program")
+        leaves = (leaf for key in keys for leaf in leaves_of_key(key))
+        if self.kinds_of_arguments and not self.kinds_of_arguments.isdisjoint(map(kind_by_identity, leaves)):
+            self.refuse(f"its code can look for an argument in a {type(table).__name__} with a function of the same code: another one may "
+                        "have its program")
 
     def guard_items(self, container: Any, source: int, names: Iterable[Any]) -> None:
         """Guard the length and the items of a container, or its bytes."""
@@ -441,6 +445,7 @@ class Observation:
 
     def reach_attributes(self, value: Any, names: Iterable[str]) -> None:
         """Guard the attributes of an object that code may name."""
+        names = {*names}
         if isinstance(value, ModuleType):
             if self.names & LOOKUPS:        # other modules have names in the code, or lead too far
                 names = {*names, *(name for name, item in vars(value).items() if name[:2] != "__" and not isinstance(item, ModuleType))}
@@ -458,13 +463,14 @@ class Observation:
         if is_of_package(kind) or is_function_of_package:
             own: dict[str, Any] = {} if isinstance(value, type) or attributes is None else attributes
             if own is attributes and type(value).__dictoffset__:        # not the names of an operator, which do not change
-                self.guard_absent(own, {*names} - own.keys())
+                self.guard_absent(own, names - own.keys())
                 self.guard_alone(GuardSource.ATTRIBUTE, value, "__dict__")
                 if self.names & LOOKUPS:
                     self.guard_alone(GuardSource.SIZE, own)
                     used = names_used_by(kind)
                     names = {*names, *(name for name in own if name[0] != "_" or name[1:2] != "_" and name not in used)}
-            names = {name for name, each in own.items() if name in names or isinstance(each, TensorImpl)}
+            of_c = names & DATA_OF_FUNCTIONS if is_function_of_package else set()
+            names = {name for name, each in own.items() if name in names or isinstance(each, TensorImpl)} | of_c
             if not names:
                 return
         elif is_written_in_c(kind) and (isinstance(value, type) or attributes is None):

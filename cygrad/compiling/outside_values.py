@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.capture.signature import is_record
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import LOOKUPS, is_inside, is_of_user, names_in_format
 
@@ -179,21 +180,25 @@ def keys_of_cache(value: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
 
 
 def leaves_of_key(key: Any) -> Iterator[Any]:
-    """Yield the objects in a key of a cache, also in tuples and frozensets, and in lists that stand for several arguments."""
-    if not isinstance(key, (tuple, list, frozenset)):
+    """Yield the objects in a key of a table, also in tuples, frozensets and records, and in lists that stand for several arguments."""
+    parts = key if isinstance(key, (tuple, list, frozenset)) else vars(key).values() if is_record(key) else None
+    if parts is None:
         yield key
-        return
-    for part in key:
-        yield from leaves_of_key(part)
+    else:
+        for part in parts:
+            yield from leaves_of_key(part)
 
 
 def kind_by_identity(value: Any) -> Any:
-    """Return a key of objects that tables distinguish, and that may share a program: the code of a function, the class of a partial object;
-    None for another one.
+    """Return a key of objects that tables distinguish, and that may share a program: functions of one code, partial objects and methods of
+    one function; None for another object.
     """
     if isinstance(value, weakref.ReferenceType):
         value = value()
-    return value.__code__ if type(value) is FunctionType else type(value) if type(value) is functools.partial else None
+    if isinstance(value, (functools.partial, MethodType)):
+        function = value.func if isinstance(value, functools.partial) else value.__func__
+        return type(value), getattr(function, "__code__", function)
+    return value.__code__ if type(value) is FunctionType else None
 
 
 def names_used_by(kind: type) -> set[str]:

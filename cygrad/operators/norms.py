@@ -83,7 +83,7 @@ def _norm_gradient(g: Tensor, x: Tensor, y: Tensor, dim: tuple[int, ...], ord: f
     if ord == 2:
         return _euclidean_gradient(g, x, y, dim)
     ratio = x / y.masked_fill(y == 0, 1)
-    zero = ratio == 0
+    zero = (ratio == 0) | (y == 0)
     return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
 
 

@@ -404,3 +404,56 @@ def test_a_compiled_function_is_its_own_copy():
     compiled = cg.compile(lambda x: x * 2)
     compiled.rate = 3.0
     assert copy.copy(compiled) is compiled
+
+
+@dataclasses.dataclass
+class Decay:
+    rate: float
+
+    def derivative(self, x):
+        return x * self.rate
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    activation: object
+
+
+@pytest.mark.parametrize(("make", "lookup"), [
+    (lambda: Decay(2.0).derivative, lambda key: key),
+    (lambda: functools.partial(lambda x: x * 2.0), lambda key: key.func),
+    (lambda: Layer(lambda x: x * 2.0), lambda key: key)], ids=["method", "function of a partial object", "function in a dataclass"])
+def test_parts_of_arguments_that_tables_tell_apart(make, lookup):
+    first, second = make(), make()
+    known = {lookup(first): 5.0}
+    compiled = cg.compile(lambda x, key: x * known.get(lookup(key), 1.0))
+    for argument, factor in ((first, 5.0), (first, 5.0), (second, 1.0)):
+        same(compiled(X, argument), X * factor)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    name: str
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+def test_arguments_that_no_table_tells_apart_share_a_program():
+    steps = [functools.partial(scaled, 3.0), functools.partial(scaled, 2.0)]
+    for make in (lambda: functools.partial(scaled, 0.5), lambda: Options("a")):
+        compiled = captured(lambda x, key: functools.reduce(lambda value, step: step(value), steps, x))
+        for _ in range(3):
+            same(compiled(X, make()), X * 6)
+        assert compiled.cache_info().hits == 2
+
+
+def test_the_name_of_a_wrapped_function():
+    @cg.no_grad()
+    def act(x):
+        return x * 2
+
+    compiled = cg.compile(lambda x: act(x) * (3.0 if act.__name__ == "special" else 1.0))
+    for name in ("act", "act", "special", "special"):
+        act.__name__ = name
+        same(compiled(X), X * (6 if name == "special" else 2))

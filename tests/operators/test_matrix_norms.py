@@ -166,3 +166,14 @@ def test_the_norm_of_nothing_is_0_and_its_least_element_is_none(shape, order):
             cg.linalg.matrix_norm(cg.ones(shape), order)
     else:
         assert cg.linalg.matrix_norm(cg.ones(shape), order).sum().item() == 0
+
+
+@pytest.mark.parametrize("ord", [-1, -2, -0.5, 0.5, 1.5, 2, 3])
+def test_gradients_are_0_where_a_vector_norm_is_0(ord):
+    zero = [0.0, 1.0, 2.0] if ord < 0 else [0.0, 0.0, 0.0]
+    x = cg.tensor([zero, [3.0, 1.0, 2.0]], dtype=cg.float64, requires_grad=True)
+    y = cg.linalg.vector_norm(x, ord, dim=1)
+    gradient, = cg.autograd.grad(y.sum(), x)
+    assert y[0] == 0
+    assert not gradient[0].any()
+    assert gradient[1].all()

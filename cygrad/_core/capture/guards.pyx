@@ -1,7 +1,7 @@
 """Guards (see guards.pxd for the contract)."""
 cimport cython
 from cpython.buffer cimport PyObject_CheckBuffer
-from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
+from cpython.dict cimport PyDict_Contains, PyDict_GetItemWithError, PyDict_Next
 from cpython.object cimport PyObject, PyObject_GenericGetAttr
 from cpython.set cimport PySet_Contains
 
@@ -23,6 +23,7 @@ cdef extern from "Python.h":
     PyObject* PyCell_GET(object cell)
     ctypedef struct PyTypeObject:
         unsigned int tp_version_tag     # another one after each change of a class; 0: unknown
+        PyObject* tp_dict               # of a class that is not Python's own
 
 cdef object MISSING = object()
 cdef tuple ADDED_BY_PYTHON = ("__annotations__", "__annotations_cache__", "__slotnames__")     # to a class, when they are first asked for
@@ -92,10 +93,27 @@ cdef bint has_keys(object container, tuple keys) except -1:
     return True
 
 
+cdef bint has_names(object kind, frozenset names) except -1:
+    """Return True if a class has some names and no others, but for those that Python adds."""
+    cdef PyObject* key
+    cdef Py_ssize_t place = 0, count = 0
+    while PyDict_Next(<object>(<PyTypeObject*><PyObject*>kind).tp_dict, &place, &key, NULL):
+        if PySet_Contains(names, <object>key):
+            count += 1
+        elif <object>key not in ADDED_BY_PYTHON:
+            return False
+    return count == len(names)
+
+
 cdef bint has_none_of(object container, set names) except -1:
     """Return True if a dict has none of some names."""
     cdef PyObject* key
     cdef Py_ssize_t place = 0
+    if len(names) < len(<dict>container):
+        for name in names:
+            if PyDict_Contains(container, name):
+                return False
+        return True
     while PyDict_Next(container, &place, &key, NULL):
         if PySet_Contains(names, <object>key):
             return False
@@ -250,7 +268,10 @@ cdef class Guard:
             if self.version_tag and version_of(self.holder) == self.version_tag:
                 return True
             try:
-                if not (has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value):
+                if isinstance(self.holder, type):
+                    if not has_names(self.holder, <frozenset>self.value):
+                        return False
+                elif not (has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value):
                     return False
             except Exception:       # of more bytes, or released
                 return False

@@ -195,10 +195,10 @@ def kind_by_identity(value: Any) -> Any:
     """
     if isinstance(value, weakref.ReferenceType):
         value = value()
-    if isinstance(value, (functools.partial, MethodType)):
-        function = value.func if isinstance(value, functools.partial) else value.__func__
-        return type(value), getattr(function, "__code__", function)
-    return value.__code__ if type(value) is FunctionType else None
+    if type(value) is FunctionType:
+        return value.__code__
+    function = value.func if isinstance(value, functools.partial) else value.__func__ if isinstance(value, MethodType) else None
+    return None if function is None else (type(value), getattr(function, "__code__", id(function)))
 
 
 def names_used_by(kind: type) -> set[str]:

@@ -448,6 +448,21 @@ def test_arguments_that_no_table_tells_apart_share_a_program():
         assert compiled.cache_info().hits == 2
 
 
+def test_a_partial_object_of_a_callable_without_a_hash():
+    @dataclasses.dataclass
+    class Scale:
+        factor: float
+
+        def __call__(self, x):
+            return x * self.factor
+
+    known = {functools.partial(scaled, 1.0): 1}
+    compiled = captured(lambda x, function: function(x) * len(known))
+    for _ in range(3):
+        same(compiled(X, functools.partial(Scale(2.0))), X * 2)
+    assert compiled.cache_info().hits == 2
+
+
 def test_the_name_of_a_wrapped_function():
     @cg.no_grad()
     def act(x):

@@ -32,6 +32,7 @@ cdef class Guard:
     cdef readonly list versions         # of a tensor, when the guard was made
     cdef unsigned int version_tag       # of a class, when its names were last compared
     cdef object current(self, list tensors)
+    cdef bint has_class_names(self) except -1
     cdef bint is_class_unchanged(self) except -1
     cdef bint is_module_unchanged(self) except -1
     cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1

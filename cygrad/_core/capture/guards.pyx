@@ -158,7 +158,6 @@ cdef class Guard:
         self.source, self.holder, self.name = source, holder, name
         if source == SIZE:
             self.role, self.value = LENGTH, size_of(holder)
-            self.version_tag = version_of(holder) if isinstance(holder, type) else 0
             return
         if source == NAMES:
             self.role = ABSENT
@@ -234,6 +233,15 @@ cdef class Guard:
         value = self.current([])
         return None if value is MISSING else value
 
+    cdef bint has_class_names(self) except -1:
+        """Compare the names of a class, with any values, if it may have changed."""
+        if self.version_tag and version_of(self.holder) == self.version_tag:
+            return True
+        if not has_names(self.holder, <frozenset>self.value):
+            return False
+        self.version_tag = version_of(self.holder)
+        return True
+
     cdef bint is_class_unchanged(self) except -1:
         """Compare the names of a class if it may have changed: it may have loaded a method meanwhile."""
         if self.version_tag and version_of(self.holder) == self.version_tag:
@@ -264,20 +272,13 @@ cdef class Guard:
     cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1:
         """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
+        if self.role == LENGTH and isinstance(self.holder, type):
+            return self.has_class_names()
         if self.role == LENGTH:
-            if self.version_tag and version_of(self.holder) == self.version_tag:
-                return True
             try:
-                if isinstance(self.holder, type):
-                    if not has_names(self.holder, <frozenset>self.value):
-                        return False
-                elif not (has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value):
-                    return False
+                return has_keys(self.holder, self.value) if isinstance(self.value, tuple) else size_of(self.holder) == self.value
             except Exception:       # of more bytes, or released
                 return False
-            if isinstance(self.holder, type):
-                self.version_tag = version_of(self.holder)
-            return True
         if self.role == UNCHANGED:
             return self.is_module_unchanged() if self.source == MODULE else self.is_class_unchanged()
         if self.source == NAMES:

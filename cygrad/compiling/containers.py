@@ -66,18 +66,21 @@ def items_of_function(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any]
 
 
 def containers_in(tree: Any) -> dict[int, Any]:
-    """Return the containers in a tree, which may contain itself, sparse tensors, partial and local functions, by id."""
+    """Return the containers in a tree, which may contain itself, sparse tensors, partial and local functions, methods of records, by id."""
     met: dict[int, Any] = {}
     values = [tree]
     while values:
-        value = values.pop()
-        is_partial = isinstance(value, partial)
-        items, spec = ([value.func, value.args, value.keywords], partial) if is_partial else items_of(value)
-        if isinstance(value, MethodType) and is_record(value.__self__):
-            items, spec = [value.__self__], MethodType
-        if is_local_function(value):
-            items, spec = [each for each in variables_of(value) if is_local_function(each)], FunctionType
-        if (spec is not None or sparse_part(value) is not None) and id(value) not in met:
+        value, is_container = values.pop(), True
+        if isinstance(value, partial):
+            items = [value.func, value.args, value.keywords]
+        elif isinstance(value, MethodType) and is_record(value.__self__):
+            items = [value.__self__]
+        elif is_local_function(value):
+            items = [each for each in variables_of(value) if is_local_function(each)]
+        else:
+            items, spec = items_of(value)
+            is_container = spec is not None or sparse_part(value) is not None
+        if is_container and id(value) not in met:
             met[id(value)] = value
             values += items
     return met

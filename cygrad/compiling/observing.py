@@ -95,7 +95,7 @@ class Observation:
         # Containers among the arguments, by id; the key of the call has their items. Tuples do not change.
         self.containers = arguments.keys()
         self.arguments = {number: value for number, value in arguments.items() if not isinstance(value, tuple)}
-        self.kinds_of_arguments = {*map(kind_by_identity, arguments.values())} - {None}     # of functions and partial objects
+        self.kinds_of_arguments = {*map(kind_by_identity, arguments.values())} - {None}     # of functions, partial objects and methods
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
@@ -463,14 +463,9 @@ class Observation:
         if is_of_package(kind) or is_function_of_package:
             own: dict[str, Any] = {} if isinstance(value, type) or attributes is None else attributes
             if own is attributes and type(value).__dictoffset__:        # not the names of an operator, which do not change
-                self.guard_absent(own, names - own.keys())
-                self.guard_alone(GuardSource.ATTRIBUTE, value, "__dict__")
-                if self.names & LOOKUPS:
-                    self.guard_alone(GuardSource.SIZE, own)
-                    used = names_used_by(kind)
-                    names = {*names, *(name for name in own if name[0] != "_" or name[1:2] != "_" and name not in used)}
-            of_c = names & DATA_OF_FUNCTIONS if is_function_of_package else set()
-            names = {name for name, each in own.items() if name in names or isinstance(each, TensorImpl)} | of_c
+                names |= self.meet_names_of_package(value, own, names)
+            known = own.keys() | DATA_OF_FUNCTIONS if is_function_of_package else own.keys()
+            names = names & known | {name for name, each in own.items() if isinstance(each, TensorImpl)}
             if not names:
                 return
         elif is_written_in_c(kind) and (isinstance(value, type) or attributes is None):
@@ -497,6 +492,16 @@ class Observation:
             self.guard_class(kind, owner, name)
             if is_data_of_c(owner_of_name(type(value), name), name):
                 self.guard(GuardSource.ATTRIBUTE, value, name)
+
+    def meet_names_of_package(self, value: Any, own: dict[str, Any], names: set[str]) -> set[str]:
+        """Guard the names that an object of the package does not have yet, and return those that code may put together."""
+        self.guard_absent(own, names - own.keys())
+        self.guard_alone(GuardSource.ATTRIBUTE, value, "__dict__")
+        if not self.names & LOOKUPS:
+            return set()
+        self.guard_alone(GuardSource.SIZE, own)
+        used = names_used_by(type(value))
+        return {name for name in own if name[0] != "_" or name[1:2] != "_" and name not in used}
 
     def guard_alone(self, source: int, holder: Any, name: str | None = None) -> None:
         """Guard a place, but nothing that code can reach from it: a dict of which names are guarded, its size, or the bases of a class."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from capturing import X, captured, refusal, same
+from capturing import Failing, X, captured, refusal, same
 from cygrad import func
 from cygrad.autograd import grad
 from cygrad.checkpoint import checkpoint
@@ -430,16 +430,6 @@ def test_decisions_and_values_of_a_backward():
     with pytest.raises(RuntimeError, match="rate was changed between"):
         grad(loss, x)
     Scaled.rate = 3.0
-
-
-class Failing(cg.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, g):
-        raise ValueError("no gradient")
 
 
 def saved_and_changed(x, w):

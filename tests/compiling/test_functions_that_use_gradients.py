@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 import cygrad as cg
-from capturing import X, captured, same
+from capturing import Failing, X, captured, same, same_outcomes
 from cygrad.autograd import grad
 
 
@@ -41,17 +41,16 @@ FOLLOWED_BY = {
 @pytest.mark.parametrize("name", FOLLOWED_BY)
 def test_gradients_that_a_function_sets_do_not_end_its_backwards(function, name):
     """It runs once more without the gradients, which are put back."""
+    def gradients(each, factor):
+        a, b = (X * factor).requires_grad_(), (X + factor).requires_grad_()
+        results = each(a, b)
+        before = b.grad.detach().clone()
+        FOLLOWED_BY[name](results, a, b)
+        return before, a.grad, b.grad
+
     compiled = captured(function)
     for factor in (1.0, 0.5, 3.0):
-        gradients = []
-        for each in (function, compiled):
-            a, b = (X * factor).requires_grad_(), (X + factor).requires_grad_()
-            results = each(a, b)
-            before = b.grad.detach().clone()
-            FOLLOWED_BY[name](results, a, b)
-            gradients.append((before, a.grad, b.grad))
-        for theirs, ours in zip(*gradients, strict=True):
-            same(ours, theirs)
+        same_outcomes(gradients, function, compiled, factor)
     assert compiled.cache_info().hits == 2
 
 
@@ -173,18 +172,17 @@ def test_hooks_on_inputs_that_no_backward_in_the_function_reached():
     def force(p, w):
         return cg.autograd.grad((p ** 3).sum(), p, create_graph=True)[0] * p, w * p
 
+    def gradients(each, number, create_graph):
+        p, w = (X + number).requires_grad_(), (X * 2).requires_grad_()
+        first, second = each(p, w)
+        w.register_hook(lambda gradient: gradient * 10)
+        total = first.sum() + second.sum() if create_graph else second.sum()
+        return grad(total, (p, w), create_graph=create_graph)
+
     compiled = captured(force)
     for number in range(4):
         for create_graph in (False, True):
-            gradients = []
-            for each in (force, compiled):
-                p, w = (X + number).requires_grad_(), (X * 2).requires_grad_()
-                first, second = each(p, w)
-                w.register_hook(lambda gradient: gradient * 10)
-                total = first.sum() + second.sum() if create_graph else second.sum()
-                gradients.append(grad(total, (p, w), create_graph=create_graph))
-            for theirs, ours in zip(*gradients, strict=True):
-                same(ours, theirs)
+            same_outcomes(gradients, force, compiled, number, create_graph)
     assert compiled.cache_info().hits == 7
 
 
@@ -237,18 +235,9 @@ def test_a_hook_of_an_accumulator_that_a_loop_meets():
 
 
 def test_hooks_that_a_backward_which_fails_has_met():
-    class Fails(cg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            raise ValueError("no gradient")
-
     def function(p, w):
         with contextlib.suppress(ValueError):
-            (Fails.apply(p).sum() + (w * w).sum()).backward()
+            (Failing.apply(p).sum() + (w * w).sum()).backward()
         return p.sin() * w, w * 2
 
     compiled = captured(function)
@@ -270,20 +259,19 @@ def test_hooks_on_weights_beside_forces(register):
         force, = grad(energy, x, create_graph=True)
         return energy, force
 
+    def gradients(each, number):
+        x, w, seen = (X + number).requires_grad_(), (X * 0.5).requires_grad_(), []
+        if register == "before":
+            w.register_post_accumulate_grad_hook(seen.append)
+        _, force = each(x, w)
+        if register == "after":
+            w.register_post_accumulate_grad_hook(seen.append)
+        assert not seen
+        (force * force).sum().backward()
+        assert len(seen) == 1
+        return x.grad, w.grad
+
     compiled = captured(energy_and_force)
     for number in range(4):
-        gradients = []
-        for each in (energy_and_force, compiled):
-            x, w, seen = (X + number).requires_grad_(), (X * 0.5).requires_grad_(), []
-            if register == "before":
-                w.register_post_accumulate_grad_hook(seen.append)
-            _, force = each(x, w)
-            if register == "after":
-                w.register_post_accumulate_grad_hook(seen.append)
-            assert not seen
-            (force * force).sum().backward()
-            assert len(seen) == 1
-            gradients.append((x.grad, w.grad))
-        for theirs, ours in zip(*gradients, strict=True):
-            same(ours, theirs)
+        same_outcomes(gradients, energy_and_force, compiled, number)
     assert compiled.cache_info().hits == 3

@@ -9,7 +9,7 @@ cdef enum Way:
     BLOCKS          # of maps, over any geometries; the last step, but maps of single numbers, may reduce all elements of a dense array
     ROWS            # blocks of some rows
     TILES           # of any dims, where each step is a call of a driver
-    PASSES          # over rows that are longer than tiles
+    PASSES          # over one long row, or rows that are longer than tiles
 
 cdef struct Plan:
     const Program* program

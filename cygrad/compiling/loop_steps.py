@@ -8,10 +8,15 @@ import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.signature import COMPILED_STEP, attributes_of, is_local_function, is_variable, variables_of
+from cygrad._core.graph.notes import is_noting
+from cygrad._core.levels.level import active_levels
+from cygrad.compiling.captures import check_guards
 from cygrad.compiling.compiled import Compiled
-from cygrad.compiling.containers import items_of_function
+from cygrad.compiling.containers import containers_in, items_of_function
 from cygrad.compiling.frames import instructions_of
+from cygrad.compiling.observing import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,6 +71,23 @@ def captured_step(function: Callable[..., Any]) -> Callable[..., Any]:
     if known is None or known._function is not function:            # `functools.wraps` copies it to another one
         known = function.__dict__[COMPILED_STEP] = Compiled(function, False, is_step=True)
     return known
+
+
+def watched(functions: tuple[Any, ...], carry: Any, call: Callable[[], Any]) -> tuple[Any, bool]:
+    """Return the result of a call of a step by functions, and True if it may run once more to be captured: it changes no value of Python.
+
+    Outside of captures and levels the call of the user is captured itself.
+    """
+    if not (is_noting() or active_levels()):
+        return call(), True
+    observation = Observation(functions[0], functions[1:], containers_in(carry))
+    with observation:
+        result = call()
+    try:
+        check_guards(observation, [])
+    except Uncapturable:
+        return result, False
+    return result, observation.impure is None
 
 
 def with_own_variables(function: Any) -> Any:

@@ -116,9 +116,14 @@ class Observation:
         self.is_repeated = False        # code runs besides the call of the user: it must change nothing
         self.repeats_code = False       # code of the user has run so
         self.handlers: set[CodeType] = set()    # of signals, which are no part of the function
+        self.is_watching = False
+        self.outer: Any = None          # the hook of an observation around this one
 
     def __enter__(self) -> Observation:
-        self.is_watching = not is_observed()
+        hook = sys.getprofile()
+        if isinstance(getattr(hook, "__self__", None), Observation):
+            self.outer = hook
+        self.is_watching = self.outer is not None or not is_observed()
         if not self.is_watching:
             self.impure = "a profiler or a debugger is running"
             return self
@@ -132,7 +137,7 @@ class Observation:
 
     def __exit__(self, *_: object) -> None:
         if self.is_watching:
-            sys.setprofile(None)
+            sys.setprofile(self.outer)
             for guard in self.guards:
                 if guard.source == GuardSource.MODULE:
                     guard.take_loaded_names()
@@ -145,6 +150,8 @@ class Observation:
     # ----- While the function runs -----
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
+        if self.outer is not None:
+            self.outer(frame, event, argument)
         if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
             return
         if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame) or is_in_handler(frame, self.handlers):

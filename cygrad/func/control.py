@@ -23,7 +23,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import active_levels
 from cygrad.checkpoint.loop import checkpoint_loop
-from cygrad.compiling.loop_steps import captured_step
+from cygrad.compiling.loop_steps import captured_step, watched
 from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
 from cygrad.data.creation import arange, as_tensor
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, all_differ, row_major, taken_apart
@@ -153,12 +153,14 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
         return _steps(step, step, carry, at, order, snapshots)
     run = captured_step(step)
     first = _first_steps()
-    middle, ys = _steps_apart(run, carry, at, order[:first])
+    before, ys = _steps_apart(run, carry, at, order[:first - 1])
+    (middle, y), may_repeat = watched((step,), before, lambda: _steps_apart(run, before, at, order[first - 1:first]))
+    ys = y + ys if reverse else ys + y
     if snapshots is not None and ys[0] is not None:
         raise _results_beside_snapshots()
     rest = order[first:]
     steps = Steps(_scan, step, middle, xs, rest, lambda step: Looped(*_steps(step, step, middle, at, rest, None)))
-    loop = _looped(run, at(rest[0]), steps, snapshots, below)
+    loop = _looped(run, at(rest[0]), steps, snapshots, below) if may_repeat else None
     if loop is None and must_loop:
         raise NotLooped
     if loop is None and snapshots is None:
@@ -317,15 +319,17 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
     run = captured_step(step)
     column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
     count = _first_steps()
+    may_repeat = True
     if is_noting() or active_levels():      # the program that is captured reads no number
-        carry = steps(numbers[:count], carry)
+        carry = steps(numbers[:count - 1], carry)
+        carry, may_repeat = watched((body,), carry, lambda: steps(numbers[count - 1:count], carry))
     else:
         for number in range(count):
             carry = _same_structure("fori_loop", first, run(carry, column[number])[0])
     rest = numbers[count:]
     rows = range(count, len(numbers))
     loop = _looped(run, column[count], Steps(_scan, step, carry, column, rows, lambda step: Looped(
-        *_steps(step, step, carry, column.__getitem__, rows, None))))
+        *_steps(step, step, carry, column.__getitem__, rows, None)))) if may_repeat else None
     return steps(rest, carry) if loop is None else loop.carry
 
 
@@ -374,7 +378,9 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
             count += 1
         return carry, False
 
-    carry, ended = steps(carry, _first_steps() if is_noting() else CAPTURED_FROM)
+    count = _first_steps() if is_noting() else CAPTURED_FROM
+    before, ended = steps(carry, count - 1)
+    (carry, ended), may_repeat = ((before, True), False) if ended else watched((body, cond), before, lambda: steps(before, 1))
     if ended or not sees_results_alone():
         return carry if ended else steps(carry)[0]
     step = _kept_step(body, cond, _step_while)
@@ -382,7 +388,8 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
     try:
         for _ in range(0 if is_noting() or active_levels() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])
-        loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda step: Looped(_until_ended(step, carry), None)))
+        loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda step: Looped(
+            _until_ended(step, carry), None))) if may_repeat else None
     except Ended:
         return carry
     return steps(carry)[0] if loop is None else loop.carry

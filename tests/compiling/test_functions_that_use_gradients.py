@@ -275,3 +275,53 @@ def test_hooks_on_weights_beside_forces(register):
     for number in range(4):
         same_outcomes(gradients, energy_and_force, compiled, number)
     assert compiled.cache_info().hits == 3
+
+
+class Counted(cg.autograd.Function):
+    """The backward counts its calls in a tensor that nothing saves."""
+
+    @staticmethod
+    def forward(ctx, x, count):
+        ctx.count = count
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        ctx.count.add_(1)
+        return g * 2, None
+
+
+def with_a_hook(x, total):
+    x = x * 3
+    x.register_hook(lambda g: (total.add_(g.abs()), None)[1])
+    return x.sin()
+
+
+@pytest.mark.parametrize("function", [with_a_hook, Counted.apply])
+def test_backwards_add_to_a_tensor_that_nothing_saves(function):
+    """In several calls of one graph, in a graph that is kept, and in a loop."""
+    outcomes = []
+    for run in (function, cg.compile(lambda x, total: function(x, total))):
+        total = cg.zeros(3)
+        for k in range(3):
+            x = cg.full((3,), 0.3 * k + 0.1, requires_grad=True)
+            y = run(run(x, total), total).sum() + run(x, total).sum()
+            y.backward(retain_graph=True)
+            y.backward()
+            outcomes.append([total.clone(), x.grad])
+    assert all(a.equal(b) for one, other in zip(outcomes[:3], outcomes[3:], strict=True) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("count", [70, 600])
+def test_hooks_of_a_step_add_to_a_tensor_that_nothing_saves(count):
+    outcomes = []
+    for is_loop in (True, False):
+        x, total = cg.ones(3, requires_grad=True), cg.zeros(3)
+        y = x
+        if is_loop:
+            y, _ = cg.func.scan(lambda carry, _, total=total: (with_a_hook(carry, total), None), x, length=count)
+        for _ in range(0 if is_loop else count):
+            y = with_a_hook(y, total)
+        y.sum().backward()
+        outcomes.append((total, x.grad))
+    assert all(a.equal(b) for a, b in zip(*outcomes, strict=True))

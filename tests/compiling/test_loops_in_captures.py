@@ -134,6 +134,48 @@ def test_making_the_program_of_a_step_changes_nothing():
         assert_same(*zip(runs[-1], (count, other), strict=True))
 
 
+def steps_seen(x):
+    seen = []
+
+    def body(y):
+        seen.append(0.5)
+        return y * 0.5 + 0.1
+
+    return while_loop(lambda y: (y > 0.2001).any(), body, x) * len(seen)
+
+
+def predicates_seen(x):
+    seen = []
+    return while_loop(lambda y: seen.append(0.5) or len(seen) < 100, lambda y: y.sin(), x)
+
+
+def shrinking_steps(x):
+    count = 0
+
+    def body(i, y):
+        nonlocal count
+        count += 1
+        return y - 0.1 / count * y
+
+    return fori_loop(0, COUNT, body, x)
+
+
+def fed_by_an_iterator(x):
+    numbers = iter(range(COUNT))
+    return scan(lambda carry, _: (carry + next(numbers), None), x, length=COUNT)[0]
+
+
+@pytest.mark.parametrize("function", [steps_seen, predicates_seen, shrinking_steps, fed_by_an_iterator])
+@pytest.mark.parametrize("transform", [cg.compile, cg.func.vmap])
+@pytest.mark.filterwarnings("ignore:compile")       # one of these stays as it is
+def test_steps_that_change_values_of_python_run_once_each(function, transform):
+    """A step is watched before it runs once more."""
+    transformed = transform(function)
+    for k in range(3):
+        x = cg.full((2,), k + 1.0, dtype=cg.float64)
+        assert_same([transformed(x)], [function(x)])
+
+
 FACTOR = 2.0
 
 

@@ -10,6 +10,7 @@ class Room: ...
 
 class Captured:
     name: str
+    reads_forward: tuple[int, ...]
     reads_back: tuple[int, ...]
     changes: list[tuple[int, int]]
     changes_back: list[tuple[int, int]]

@@ -247,6 +247,7 @@ cdef class Captured:
                               if (<Layout>self.forward_part.results[k]).kind == MADE and (<TensorImpl>tensor).count])
         self.result_bases = tuple([(<Layout>self.forward_part.results[k]).base for k in self.watched])
         self.reads_back = tuple(self.bases_in(self.backward_part, touches))
+        self.reads_forward = tuple(self.bases_in(self.forward_part, touches))
         return 0
 
     cdef int number_bases(self, int count, Captured before) except -1:

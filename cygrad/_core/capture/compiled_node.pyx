@@ -16,7 +16,7 @@ from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_defaul
 from cygrad._core.graph.tensor cimport SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy, tensor_type
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
-from cygrad._core.memory.storage cimport borrow, owner_of, version_of, visible_version
+from cygrad._core.memory.storage cimport Storage, borrow, owner_of, version_of, visible_version
 from cygrad._core.operands.operands cimport copy_into
 
 from cygrad._core.capture.replay import GaveUp
@@ -66,7 +66,7 @@ cdef class CompiledNode(Node):
         if self.stays:
             rerun.check_freed(program)
         for number, tensor, version in zip(range(len(inputs)), inputs, input_versions):
-            if version_of(tensor.storage) != version and (program is None or number + FIRST_INPUT in program.reads_back):
+            if version_of(tensor.storage) != version and (program is None or is_saved(replay, program, inputs, number)):
                 check_version(tensor, version, tensor.node, self)
         for number, tensor, version in zip(replay.result_bases, outputs, output_versions):
             if version_of((<TensorImpl>tensor).storage) != version and number in (replay if program is None else program).reads_back:
@@ -98,6 +98,17 @@ cdef class CompiledNode(Node):
 
 
 finish_node_type(CompiledNode)
+
+
+cdef bint is_saved(Replay replay, Replay program, tuple inputs, int number) except -1:
+    """Return True if a backward part reads an input as it was at the call: not one that hooks alone read and change."""
+    cdef Storage storage = (<TensorImpl>inputs[number]).storage
+    if number + FIRST_INPUT not in program.reads_back:
+        return False
+    if not any([place < len(inputs) and (<TensorImpl>inputs[place]).storage is storage for place, _ in program.changes_back]):
+        return True
+    return any([FIRST_INPUT <= base < FIRST_INPUT + len(inputs) and (<TensorImpl>inputs[base - FIRST_INPUT]).storage is storage
+                for base in replay.reads_forward])
 
 
 cdef bint are_unchanged(tuple tensors, tuple versions):

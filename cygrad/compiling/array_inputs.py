@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.signature import signature_of
+from cygrad._core.capture.signature import Parts, signature_of
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.looks import look
 from cygrad._core.operands.arrays import from_array
@@ -83,15 +83,14 @@ for _name in vars(np.ndarray).keys() - vars(ArrayInput).keys() - {"__getattribut
         setattr(ArrayInput, _name, raise_used)
 
 
-def signature_with_arrays(arguments: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any, list[Any], list[Any]]:
-    """Return (args, kwargs) with inputs in place of arrays, copies of containers, and their signature: its key, tensors and others.
+def signature_with_arrays(arguments: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any, Parts]:
+    """Return (args, kwargs) with inputs in place of arrays, copies of containers, and their signature: its key, and the values.
 
     TypeError or ValueError for arrays that are no tensors.
     """
-    tensors: list[Any] = []
-    others: list[Any] = []
+    parts = Parts()
     args, kwargs = replaced(arguments, np.ndarray, lambda array: ArrayInput(array, from_array(array)))
-    return (args, kwargs), signature_of(args, kwargs, tensors, others), tensors, others
+    return (args, kwargs), signature_of(args, kwargs, parts), parts
 
 
 def as_arrays(value: Any) -> Any:

@@ -17,7 +17,7 @@ from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_bro
 from cygrad._core.capture.kinds import Uncommon, has_hooks, shared_memory
 from cygrad._core.capture.replay import Replay
 from cygrad._core.capture.restoring import restoring
-from cygrad._core.capture.signature import are_unseen_views, parts_of, signature_of, tensors_behind
+from cygrad._core.capture.signature import Parts, are_unseen_views, parts_of, signature_of, tensors_behind
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled, is_inference_mode_enabled
 from cygrad._core.graph.notes import Notes, current_notes, end_notes, put_back, state_now
 from cygrad._core.levels.level import active_levels, tangents_seen
@@ -84,8 +84,10 @@ class Entry:
 class Capture:
     """The first call of a kind: runs the function, and makes a program of its steps if that is possible."""
 
-    def __init__(self, owner: Compiled, key: Any, tensors: list[Any], others: list[Any], args: Any, kwargs: Any) -> None:
-        self.owner, self.key, self.tensors, self.others, self.args, self.kwargs = owner, key, tensors, others, args, kwargs
+    def __init__(self, owner: Compiled, key: Any, parts: Parts, args: Any, kwargs: Any, objects: list[Any] | None = None) -> None:
+        """objects: of the call of the user, where the arguments are copies."""
+        self.owner, self.key, self.parts, self.args, self.kwargs = owner, key, parts, args, kwargs
+        self.tensors, self.objects = parts.tensors, parts.objects if objects is None else objects
         self.entry: Entry | None = None
         self.versions: list[int] = []   # of the tensors, before
         self.changes_back: list[tuple[int, int]] = []   # of versions by the backward
@@ -98,7 +100,7 @@ class Capture:
 
     def observation(self, args: Any, kwargs: Any) -> Observation:
         """Return an observation of a call with arguments that are alike."""
-        return Observation(self.owner._function, self.others, containers_in((args, *kwargs.values())))
+        return Observation(self.owner._function, self.parts.others, containers_in((args, *kwargs.values())))
 
     def run(self, args: Any, kwargs: Any, keeps_changes: bool = False) -> Any:
         """Return the result of the function for arguments, and make the program.
@@ -117,7 +119,7 @@ class Capture:
                 self.changes = Changes(notes)
             try:
                 outside = () if self.owner._is_step else observation.known.union(
-                    observation.arguments, (id(tensor) for _, tensor in observation.tensors))
+                    observation.containers, (id(tensor) for _, tensor in observation.tensors))
                 if args is not self.args or kwargs is not self.kwargs:
                     self.check_repeats(observation, self.tensors.copy())
                 elif not self.is_early:
@@ -178,7 +180,7 @@ class Capture:
                        for number, tensor in enumerate(inputs if keys else ())]
         versions = self.versions + [version for guard in observation.guards if guard.role == GuardRole.TENSOR for version in guard.versions]
         counts = changes_since(versions, inputs)
-        by_identity += self.guards_of_places(notes, observation, inputs, counts)
+        by_identity += [*self.guards_of_places(notes, observation, inputs, counts), *self.guards_of_objects(observation)]
         nodes = {id(node) for node in notes.independent_histories}
         if nodes:
             numbers = [number for number, tensor in enumerate(inputs) if id(tensor.grad_fn) in nodes]
@@ -242,7 +244,7 @@ class Capture:
             raise Uncapturable("it changes a tensor from outside in place that has a history: change a copy, by .clone()")
         return Entry(replay, observation.guards + by_identity + of_leaves.guards + of_patterns, len(self.tensors), template,
                      of_leaves.before, of_leaves.results, differentiable, shared_memory(inputs), replay.fails_after_call, generators,
-                     plain_of(self.args, self.kwargs), self.others, path, reads_numbers, get_default_dtype(), is_grad_enabled(),
+                     plain_of(self.args, self.kwargs), self.parts.others, path, reads_numbers, get_default_dtype(), is_grad_enabled(),
                      follows_places, number_places, forms)
 
     def guards_of_places(self, notes: Notes, observation: Observation, inputs: list[Any], counts: list[int]) -> list[Any]:
@@ -261,6 +263,13 @@ class Capture:
                 raise Uncapturable("it makes a sparse tensor of indices that it has changed, or that are neither an argument nor found by "
                                    "a name that its code uses: make them outside of the function, and give them as an argument")
         return guards
+
+    def guards_of_objects(self, observation: Observation) -> list[Any]:
+        """Return a guard of the arguments that code distinguishes by identity, if it reaches objects of their classes otherwise."""
+        kinds = {*map(type, self.objects)}
+        known = {id(each): each for each in (*observation.objects, *observation.keys) if type(each) in kinds}
+        places = [each if id(each) in known else None for each in self.objects]
+        return [Guard(GuardSource.OBJECTS, places, "an argument that its code can name", known)] if known else []
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a backward part for gradients of other layouts, or of some only: the others are None.
@@ -305,9 +314,9 @@ class Capture:
 
     def check_arguments(self) -> None:
         """Refuse a function that has changed its arguments, but for the values of tensors."""
-        tensors: list[Any] = []
+        parts = Parts()
         try:
-            same = signature_of(self.args, self.kwargs, tensors, []) == self.key and [*map(id, tensors)] == [*map(id, self.tensors)]
+            same = signature_of(self.args, self.kwargs, parts) == self.key and [*map(id, parts.tensors)] == [*map(id, self.tensors)]
         except Uncommon:
             same = False
         if not same:
@@ -371,10 +380,9 @@ class Changes:
 
 def are_same(a: Any, b: Any) -> bool:
     """Return True if two results of a function have equal types, plain values and elements."""
-    ours: list[Any] = []
-    theirs: list[Any] = []
-    return signature_of((a,), {}, ours, []) == signature_of((b,), {}, theirs, []) and all(
-        x.allclose(y, 0, 0, equal_nan=True) for x, y in zip(ours, theirs, strict=True))
+    ours, theirs = Parts(), Parts()
+    return signature_of((a,), {}, ours) == signature_of((b,), {}, theirs) and all(
+        x.allclose(y, 0, 0, equal_nan=True) for x, y in zip(ours.tensors, theirs.tensors, strict=True))
 
 
 def plain_gradients(gradients: list[Any]) -> list[Any]:
@@ -559,4 +567,4 @@ def check_messages(notes: Notes, is_recorded: bool) -> None:
 def plain_of(args: Any, kwargs: Any) -> Any:
     """Return a key of arguments but for their tensors."""
     args, kwargs = replaced((args, kwargs), Tensor, lambda tensor: None)
-    return signature_of(args, kwargs, [], [])[0][:2]
+    return signature_of(args, kwargs, Parts())[0][:2]

@@ -16,7 +16,7 @@ from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.kinds import Uncommon, has_signature, shared_memory
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import argument_tensors, signature_of
+from cygrad._core.capture.signature import Parts, argument_tensors, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays
@@ -156,8 +156,8 @@ class Compiled:
                 for _ in range(2):      # the first call may be too early
                     self(*args, **kwargs)
                     try:
-                        inputs, key, _, _ = signature_with_arrays((args, kwargs))
-                        floats_key = signature_of(*inputs, [], [], True)
+                        inputs, key, _ = signature_with_arrays((args, kwargs))
+                        floats_key = signature_of(*inputs, Parts(), True)
                         entries = self._entries.get(key) or self._entries.get(floats_key, [])
                     except (Uncommon, TypeError, ValueError, RecursionError) as error:
                         return f"not captured: {error}"
@@ -183,9 +183,10 @@ class Compiled:
         latest = self._latest       # which another thread may change
         if latest is not None:
             kind, programs, has_inputs = latest
-            arguments: list[Any] = []
-            if has_signature(args, kwargs, kind, arguments, has_inputs):
-                is_replay, result = self._replayed(programs, arguments, args, kwargs, has_inputs)
+            tensors: list[Any] = []
+            objects: list[Any] = []
+            if has_signature(args, kwargs, kind, tensors, objects, has_inputs):
+                is_replay, result = self._replayed(programs, tensors, objects, args, kwargs, has_inputs)
                 if is_replay:
                     return result
             self._latest = None
@@ -193,20 +194,18 @@ class Compiled:
 
     def _look_up(self, args: Any, kwargs: Any) -> Any:
         """Replay the program for some arguments, or capture the function, or call it as it is."""
-        tensors: list[Any] = []
-        others: list[Any] = []
-        inputs, keywords = args, kwargs     # with objects in place of arrays
+        inputs, keywords, parts = args, kwargs, Parts()     # with objects in place of arrays
         try:
             try:
-                key = signature_of(args, kwargs, tensors, others)
+                key = signature_of(args, kwargs, parts)
             except Uncommon:
-                (inputs, keywords), key, tensors, others = signature_with_arrays((args, kwargs))
+                (inputs, keywords), key, parts = signature_with_arrays((args, kwargs))
             entries = self._entries.get(key, ())
         except (Uncommon, TypeError, ValueError, RecursionError) as error:  # of keys that cannot be hashed, and arrays that are no tensors
             reason = "a container that is nested too deep, or contains itself" if isinstance(error, RecursionError) else str(error)
             self._give_up(f"no program takes one of its arguments: {reason}", 4)
             return self._run(args, kwargs)
-        is_replay, result = self._replayed(entries, tensors, inputs, keywords)
+        is_replay, result = self._replayed(entries, parts.tensors, parts.objects, inputs, keywords)
         if is_replay:
             self._latest = key, entries, False
             return result
@@ -214,10 +213,10 @@ class Compiled:
             self._make_room()
         is_refused = key in self._refused or len(self._refused) >= MOST_CAPTURES
         follows_floats = self._follows_floats and not is_refused
-        floats_key, with_floats = self._with_floats(inputs, keywords, len(tensors)) if follows_floats else (None, [])
+        floats_key, with_floats = self._with_floats(inputs, keywords, len(parts.tensors)) if follows_floats else (None, parts)
         if floats_key is not None:
             with_inputs = self._entries.get(floats_key, ())
-            is_replay, result_of_floats = self._replayed(with_inputs, with_floats, inputs, keywords, True)
+            is_replay, result_of_floats = self._replayed(with_inputs, with_floats.tensors, parts.objects, inputs, keywords, True)
             if is_replay:
                 self._latest = floats_key, with_inputs, True
                 return result_of_floats
@@ -232,7 +231,7 @@ class Compiled:
             if entries:
                 self._drop_unmatched(key)
             return self._run(args, kwargs)
-        capture = Capture(self, key, tensors, others, inputs, keywords)
+        capture = Capture(self, key, parts, inputs, keywords)
         has_arrays = inputs is not args or keywords is not kwargs
         has_places = key not in self._at_places and any(entry.reads_numbers for entry in self._entries.get(key, ()))
         has_floats = floats_key is not None and self._first_keys.get(floats_key, key) != key
@@ -256,7 +255,7 @@ class Compiled:
                 self._follow_places(capture, value)
         return value
 
-    def _replayed(self, entries: Sequence[Entry], tensors: list[Any], args: Any, kwargs: Any,
+    def _replayed(self, entries: Sequence[Entry], tensors: list[Any], objects: list[Any], args: Any, kwargs: Any,
                   has_inputs: bool = False) -> tuple[bool, Any]:
         """Return True and the result of the first program that holds, outside of levels; else False and the broken guard, or None.
 
@@ -268,7 +267,7 @@ class Compiled:
             tensors = argument_tensors(*with_floats)
         for entry in entries:
             inputs = tensors.copy()
-            broken = first_broken(entry.guards, inputs, ())
+            broken = first_broken(entry.guards, inputs, (), False, objects)
             if broken is None and (len(inputs) == entry.argument_count or shared_memory(inputs) == entry.memory):
                 try:
                     return True, self._replay(entry, inputs, args, kwargs, with_floats)
@@ -281,13 +280,12 @@ class Compiled:
 
         In the capture of another function, and within levels, it is made here: calls run the function itself there.
         """
-        tensors: list[Any] = []
-        others: list[Any] = []
         if not sees_results_alone() or in_profile():
             return
-        with_floats = None
+        with_floats, parts = None, Parts()
+        tensors = parts.tensors
         try:
-            key = signature_of(args, {}, tensors, others)
+            key = signature_of(args, {}, parts)
             entries = self._entries.get(key, ())
             if not entries and self._follows_floats:
                 floats_key, _ = self._with_floats(args, {}, len(tensors))
@@ -299,12 +297,12 @@ class Compiled:
             return
         levels = active_levels()
         if not entries and (is_noting() or levels):
-            capture = Capture(self, key, tensors, others, args, {})
+            capture = Capture(self, key, parts, args, {})
             capture.run_aside(args, {}, follows_places=True)
             entries = self._entries[key] = [capture.entry] if capture.entry is not None else []
         for entry in entries:
             inputs = tensors.copy()
-            if (first_broken(entry.guards, inputs) is None and shared_memory(inputs) == entry.memory
+            if (first_broken(entry.guards, inputs, objects=parts.objects) is None and shared_memory(inputs) == entry.memory
                     and not entry.replay.released):
                 yield entry, inputs, Rerun(self, self._kept(args), {}, entry, {}, with_floats, levels)
 
@@ -340,14 +338,14 @@ class Compiled:
             return f"\nfloats: a program for each value: {self._by_value}"
         return "\nfloats: inputs" if floats_key in self._entries else "\nfloats: by value, and inputs from the second value on"
 
-    def _with_floats(self, args: Any, kwargs: Any, count: int) -> tuple[Any, list[Any]]:
-        """Return the key and the tensors of a call with tensors in place of floats among the arguments; None as the key if these have no
+    def _with_floats(self, args: Any, kwargs: Any, count: int) -> tuple[Any, Parts]:
+        """Return the key and the values of a call with tensors in place of floats among the arguments; None as the key if these have no
         more than `count` tensors then, or floats are guarded by value.
         """
-        tensors: list[Any] = []
-        key = signature_of(args, kwargs, tensors, [], True)
-        is_guarded = len(tensors) == count or self._first_keys.get(key, key) is None
-        return None if is_guarded else key, tensors
+        parts = Parts()
+        key = signature_of(args, kwargs, parts, True)
+        is_guarded = len(parts.tensors) == count or self._first_keys.get(key, key) is None
+        return None if is_guarded else key, parts
 
     def _follow_floats(self, capture: Capture, value: Any, key: Any) -> None:
         """Make floats inputs of the program that a capture has made, from the second value of them on.
@@ -357,11 +355,10 @@ class Compiled:
         """
         if self._first_keys.setdefault(key, capture.key) == capture.key or capture.changes is None:
             return
-        tensors: list[Any] = []
-        others: list[Any] = []
+        parts = Parts()
         args, kwargs = floats_as_inputs((capture.args, capture.kwargs))
-        has_all = signature_of(args, kwargs, tensors, others) == key     # no floats in containers of which no copies are made
-        again = Capture(self, key, tensors, others, args, kwargs)
+        has_all = signature_of(args, kwargs, parts) == key     # no floats in containers of which no copies are made
+        again = Capture(self, key, parts, args, kwargs, capture.objects)
         if not has_all or "type" in capture.names:
             again.reason = "its code names type()" if has_all else "one is in a container of which no copy is made"
         else:
@@ -378,7 +375,7 @@ class Compiled:
 
         The function runs once more for that, from the state before the call, and must have the same results and changes.
         """
-        again = Capture(self, capture.key, capture.tensors, capture.others, capture.args, capture.kwargs)
+        again = Capture(self, capture.key, capture.parts, capture.args, capture.kwargs)
         assert capture.changes is not None
         again.run_again(capture.changes, value, capture.args, capture.kwargs, follows_places=True)
         if again.entry is None or again.entry.reads_numbers:

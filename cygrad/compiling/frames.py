@@ -32,7 +32,6 @@ CAPTURES = os.path.join(PACKAGE, "compiling", "captures.py")
 IMPORTS = "<frozen importlib"
 LIBRARY = os.path.join(os.path.dirname(os.__file__), "")      # Python's own, with the packages that are installed below it
 WRITERS = {"linecache", "logging", "traceback", "warnings"}     # modules that write messages, which the first call does alone
-UNKNOWN = object()      # an operand that is seen only while code runs
 LOOKUPS = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
            "__setattr__", "__dir__", "__getstate__", "__reduce__", "__reduce_ex__"}      # code with these may name any attribute
 
@@ -144,25 +143,17 @@ def names_in(code: CodeType) -> frozenset[str]:
     return frozenset(names)
 
 
+@functools.lru_cache(maxsize=1024)
+def assigns_outside(code: CodeType) -> bool:
+    """Return True if code, or a function in it, assigns a variable of a function around it."""
+    return any(instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval in code.co_freevars
+               for instruction in instructions_of(code)) or any(
+        assigns_outside(each) for each in code.co_consts if inspect.iscode(each) and set(each.co_freevars) & {*code.co_freevars})
+
+
 def names_in_format(text: str) -> list[str]:
     """Return the names in a text that may be a format with fields, as "{0.rate}" is."""
     return re.findall(r"\w+", text) if "{" in text else []
-
-
-def compared_by_identity(code: CodeType, frame: FrameType) -> Iterator[Any]:
-    """Yield the right operand of each `is` of code: a constant, a global value, an attribute of one; UNKNOWN for any other."""
-    instructions = instructions_of(code)
-    is_generated = code.co_filename == "<string>" and code.co_name.startswith("__")     # by `dataclasses`: it compares classes
-    for before, last, instruction in zip(instructions, instructions[1:], instructions[2:], strict=False):
-        if instruction.opname == "IS_OP" and not is_generated:
-            if last.opname == "LOAD_CONST":
-                yield last.argval
-            elif last.opname == "LOAD_GLOBAL":
-                yield frame.f_globals.get(last.argval)
-            elif last.opname == "LOAD_ATTR" and before.opname == "LOAD_GLOBAL":
-                yield getattr(frame.f_globals.get(before.argval), last.argval, UNKNOWN)
-            else:
-                yield UNKNOWN
 
 
 def imports_of(code: CodeType, frame: FrameType) -> Iterator[str]:

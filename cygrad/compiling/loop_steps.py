@@ -15,7 +15,7 @@ from cygrad._core.levels.level import active_levels
 from cygrad.compiling.captures import check_guards
 from cygrad.compiling.compiled import Compiled
 from cygrad.compiling.containers import containers_in, items_of_function
-from cygrad.compiling.frames import instructions_of
+from cygrad.compiling.frames import assigns_outside
 from cygrad.compiling.observing import Observation
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _names_values(value: Any, depth: int = DEEPEST) -> bool:
     such, and functions, classes and modules that are not local.
     """
     if is_local_function(value):
-        return (depth > 0 and not (_assigns_outside(value.__code__) or attributes_of(value))
+        return (depth > 0 and not (assigns_outside(value.__code__) or attributes_of(value))
                 and all(each is value or _names_values(each, depth - 1) for each in variables_of(value)))
     return is_variable(value) or _is_in_module(value)
 
@@ -116,14 +116,6 @@ def _is_in_module(value: Any) -> bool:
     for name in value.__qualname__.split("."):
         holder = getattr(holder, name, None)
     return holder is value
-
-
-@functools.lru_cache(maxsize=MOST_CODES)
-def _assigns_outside(code: CodeType) -> bool:
-    """Return True if code, or a function in it, assigns a variable of a function around it."""
-    return any(instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval in code.co_freevars
-               for instruction in instructions_of(code)) or any(
-        _assigns_outside(each) for each in code.co_consts if isinstance(each, CodeType) and set(each.co_freevars) & {*code.co_freevars})
 
 
 def _codes_of(function: FunctionType) -> tuple[CodeType, ...]:

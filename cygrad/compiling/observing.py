@@ -13,23 +13,22 @@ import gc
 import sys
 import warnings
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from types import BuiltinFunctionType, BuiltinMethodType, CellType, FunctionType, MethodWrapperType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.guards import Guard, GuardRole, GuardSource
+from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, plain_iterator, plain_length
 from cygrad._core.capture.kinds import Uncommon
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import (
     LOOKUPS,
     SCIPY,
-    UNKNOWN,
     arguments_of,
+    assigns_outside,
     codes_of_handlers,
-    compared_by_identity,
     imports_of,
     instructions_of,
     is_called_by_package,
@@ -62,7 +61,6 @@ from cygrad.compiling.outside_values import (
     is_opaque,
     is_written_in_c,
     keys_of_cache,
-    kind_by_identity,
     leaves_of_key,
     names_by,
     names_used_by,
@@ -88,18 +86,22 @@ CLASS_CHECKS = {"isinstance", "issubclass"}      # their results depend on the c
 WAY_OUT = "compute the gradients in the function, or call it without compile()"
 
 
+def place_of(frame: FrameType) -> tuple[int, int]:
+    """Return a key of the code of a frame and of the globals that its names are in."""
+    return id(frame.f_code), id(frame.f_globals)
+
+
 class Observation:
     """Watches a function run, in a `with` statement: its guards, and the first thing that no program can repeat."""
 
     def __init__(self, function: Any, values: Iterable[Any], arguments: Mapping[int, Any]) -> None:
-        # Containers among the arguments, by id; the key of the call has their items. Tuples do not change.
-        self.containers = arguments.keys()
-        self.arguments = {number: value for number, value in arguments.items() if not isinstance(value, tuple)}
-        self.kinds_of_arguments = {*map(kind_by_identity, arguments.values())} - {None}     # of functions, partial objects and methods
+        self.containers = arguments.keys()      # ids of those among the arguments; the key of the call has their items
+        self.codes_of_arguments = {each.__code__ for each in arguments.values() if isinstance(each, FunctionType)}
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
         self.absent: dict[int, set[str]] = {}   # names that code uses, which are not in an empty dict
-        self.codes: dict[int, tuple[CodeType, bool]] = {}       # that has run, by id; True: it may read any attribute of its arguments
+        # That has run, by its id and the id of its globals; True: it may read any attribute of its arguments.
+        self.codes: dict[tuple[int, int], tuple[CodeType, Any, bool]] = {}
         self.names: set[str] = set()            # that code of the user uses
         self.library_names: set[str] = set()    # that code of Python's library and NumPy's uses, of objects of their classes
         self.cached_codes: set[CodeType] = set()        # of functions whose results a cache keeps
@@ -109,6 +111,7 @@ class Observation:
         self.of_library: list[Any] = []         # of these, the ones with a class of Python's library or NumPy's
         self.known: set[int] = set()
         self.tensors: list[tuple[Guard, Any]] = []      # in guarded places, before
+        self.keys: list[Any] = []       # of caches
         self.tensor_keys: set[int] = set()      # ids of tensors that are keys of dicts, or in sets: code may ask for them by identity
         self.impure: str | None = None          # the first thing that a replay would not repeat
         self.roots = [function, *values]
@@ -152,7 +155,7 @@ class Observation:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
         if self.outer is not None:
             self.outer(frame, event, argument)
-        if is_code_of_package(frame.f_code) and (id(frame.f_code) in self.codes if event == "call" else argument is not open):
+        if is_code_of_package(frame.f_code) and (place_of(frame) in self.codes if event == "call" else argument is not open):
             return
         if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame) or is_in_handler(frame, self.handlers):
             return
@@ -187,13 +190,14 @@ class Observation:
         reason = caller and reason_of_report(frame, caller)
         if caller and reason:
             self.end(caller, reason)
-        if id(code) not in self.codes:
-            self.codes[id(code)] = code, False      # it may be met again meanwhile
-            self.codes[id(code)] = code, self.meet(code, frame)
-        if self.codes[id(code)][1]:
+        place = place_of(frame)
+        if place not in self.codes:
+            self.codes[place] = code, frame.f_globals, False        # it may be met again meanwhile
+            self.codes[place] = code, frame.f_globals, self.meet(code, frame)
+        if self.codes[place][2]:
             for value in arguments_of(code, frame).values():
                 if id(value) in self.known:
-                    self.reach_attributes(value, all_names_of(value))
+                    self.reach_all_attributes(value)
 
     def meet_call_of_c(self, function: Any, frame: FrameType) -> None:
         """Meet a call of a function written in C that begins."""
@@ -232,15 +236,13 @@ class Observation:
         """Guard the values that code of the user can name."""
         for name in names_in(code) & SCOPES:
             self.end(frame, f"uses {name}: name the value, or give it as an argument")
+        if code in self.codes_of_arguments and assigns_outside(code):
+            self.end(frame, "assigns a variable of another function, and is an argument: return the value instead")
         opcodes = {instruction.opname for instruction in instructions_of(code)}
         if "MATCH_CLASS" in opcodes and not self.is_matching:
             self.is_matching = True
             for each in list(self.objects):
                 self.add_names(names_by(each, True))
-        kinds = {*map(type, self.arguments.values())} - {Tensor}
-        if kinds and any(each is UNKNOWN or type(each) in kinds for each in compared_by_identity(code, frame)):
-            self.end(frame, "compares by `is`, and an argument is a container or a local function, of which another one may have the same "
-                            "program")
         self.add_names(names_in(code))
         if names_in(code) & CLASS_CHECKS:
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token, "the registered classes")
@@ -374,11 +376,7 @@ class Observation:
         if isinstance(value, abc.ABCMeta):      # isinstance() and patterns ask it
             self.guard_alone(GuardSource.RESULT, abc.get_cache_token, "the registered classes")
         if isinstance(value, (set, frozenset, dict)):
-            self.tensor_keys.update(id(key) for key in value if isinstance(key, TensorImpl))
-        if isinstance(value, (set, frozenset, dict)):
-            self.meet_table(value, value)
-        elif isinstance(value, (list, tuple, deque)):
-            self.meet_table(value, [item for item in value if type(item) is FunctionType])
+            self.tensor_keys.update(id(key) for key in plain_iterator(value) if isinstance(key, TensorImpl))
         for part in parts_of(value):
             if isinstance(part, BuiltinFunctionType):       # C code may call it
                 reason = reason_of_c(part)
@@ -390,16 +388,18 @@ class Observation:
                 self.reach(part)
         for cache, key in keys_of_cache(value):     # of results, which an emptied cache does not have
             self.guard(GuardSource.KEY, cache, key)
-            self.meet_table(value, (key,))
-            self.tensor_keys.update(id(leaf) for leaf in leaves_of_key(key) if isinstance(leaf, TensorImpl))
+            self.keys += leaves_of_key(key)
+            self.tensor_keys.update(id(leaf) for leaf in self.keys if isinstance(leaf, TensorImpl))
         if isinstance(value, weakref.ReferenceType):
             self.guard(GuardSource.RESULT, value, "the object of a weak reference")
         if isinstance(value, FunctionType):
             self.reach_function(value)
         elif isinstance(value, (list, tuple, deque)):
-            self.guard_items(value, GuardSource.ITEM, range(len(value)))
+            self.guard_items(value, GuardSource.ITEM, range(plain_length(value)))
         elif isinstance(value, dict):
-            self.guard_items(value, GuardSource.KEY, [*value])
+            self.guard_items(value, GuardSource.KEY, [*plain_iterator(value)])
+            if isinstance(value, defaultdict):
+                self.guard(GuardSource.ATTRIBUTE, value, "default_factory")
         elif isinstance(value, (set, frozenset)) or has_bytes(value):
             self.guard_items(value, GuardSource.ITEM, ())
         elif isinstance(value, CellType):
@@ -412,13 +412,6 @@ class Observation:
         if is_of_library_class(value):
             self.of_library.append(value)
             self.reach_attributes(value, self.library_names & all_names_of(value))
-
-    def meet_table(self, table: Any, keys: Iterable[Any]) -> None:
-        """Refuse a table with a key that is like an argument, which code can look for: another argument may have its program."""
-        leaves = (leaf for key in keys for leaf in leaves_of_key(key))
-        if self.kinds_of_arguments and not self.kinds_of_arguments.isdisjoint(map(kind_by_identity, leaves)):
-            self.refuse(f"its code can look for an argument in a {type(table).__name__} with a function of the same code: another one may "
-                        "have its program")
 
     def guard_items(self, container: Any, source: int, names: Iterable[Any]) -> None:
         """Guard the length and the items of a container, or its bytes."""
@@ -456,10 +449,12 @@ class Observation:
         if isinstance(value, ModuleType):
             if self.names & LOOKUPS:        # other modules have names in the code, or lead too far
                 names = {*names, *(name for name, item in vars(value).items() if name[:2] != "__" and not isinstance(item, ModuleType))}
-            for name in names if is_of_user(value) else ():
+                if is_of_user(value):
+                    self.guard_alone(GuardSource.SIZE, vars(value))
+                else:
+                    self.guard_alone(GuardSource.MODULE, value)
+            for name in {*names, "__getattr__"} if is_of_user(value) else ():
                 self.guard(GuardSource.KEY, vars(value), name)
-            if self.names & LOOKUPS and not is_of_user(value):
-                self.guard_alone(GuardSource.MODULE, value)
             if type(value) is ModuleType:
                 return
         kind = value if isinstance(value, type) else type(value)
@@ -499,6 +494,13 @@ class Observation:
             self.guard_class(kind, owner, name)
             if is_data_of_c(owner_of_name(type(value), name), name):
                 self.guard(GuardSource.ATTRIBUTE, value, name)
+
+    def reach_all_attributes(self, value: Any) -> None:
+        """Guard all attributes of an object, and that it has no others."""
+        self.reach_attributes(value, all_names_of(value))
+        attributes = getattr(value, "__dict__", None)
+        if isinstance(attributes, dict) and (not isinstance(value, ModuleType) or is_of_user(value)):
+            self.guard_alone(GuardSource.SIZE, attributes)
 
     def meet_names_of_package(self, value: Any, own: dict[str, Any], names: set[str]) -> set[str]:
         """Guard the names that an object of the package does not have yet, and return those that code may put together."""

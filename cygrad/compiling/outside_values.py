@@ -10,7 +10,6 @@ import struct
 import sys
 import threading
 import warnings
-import weakref
 from _thread import LockType, RLock
 from collections import OrderedDict, deque
 from collections.abc import Collection
@@ -36,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.capture.guards import plain_iterator
 from cygrad._core.capture.signature import is_record
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.compiling.frames import LOOKUPS, is_inside, is_of_user, names_in_format
@@ -162,7 +162,9 @@ def parts_of(value: Any) -> Iterable[Any]:
     if isinstance(value, VIEWS):
         return gc.get_referents(value)
     if isinstance(value, (set, frozenset, dict)):       # of a dict, the keys
-        return value
+        return plain_iterator(value)
+    if callable(value) and is_written_in_c(type(value)) and not isinstance(value, UNDERSTOOD):      # as the key of `functools.cmp_to_key`
+        return [part for part in gc.get_referents(value) if not isinstance(part, type)]
     if isinstance(value, FunctionType) and is_inside(value.__code__):       # a transform: its cells keep functions, and do not change
         return [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
     attributes = getattr(value, "__dict__", None)
@@ -187,18 +189,6 @@ def leaves_of_key(key: Any) -> Iterator[Any]:
     else:
         for part in parts:
             yield from leaves_of_key(part)
-
-
-def kind_by_identity(value: Any) -> Any:
-    """Return a key of objects that tables distinguish, and that may share a program: functions of one code, partial objects and methods of
-    one function; None for another object.
-    """
-    if isinstance(value, weakref.ReferenceType):
-        value = value()
-    if type(value) is FunctionType:
-        return value.__code__
-    function = value.func if isinstance(value, functools.partial) else value.__func__ if isinstance(value, MethodType) else None
-    return None if function is None else (type(value), getattr(function, "__code__", id(function)))
 
 
 def names_used_by(kind: type) -> set[str]:

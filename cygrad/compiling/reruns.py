@@ -9,7 +9,7 @@ from cygrad._core.capture.compiled_node import in_profile, may_replay
 from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.kinds import has_hooks, has_leaf_hooks
 from cygrad._core.capture.restoring import restoring
-from cygrad._core.capture.signature import argument_tensors, signature_of
+from cygrad._core.capture.signature import Parts, argument_tensors, signature_of
 from cygrad._core.graph.modes import RecordingMode
 from cygrad._core.graph.notes import put_back, state_now
 from cygrad._core.graph.saved import released_error_of, set_thread_hooks, thread_hooks
@@ -133,12 +133,11 @@ class Rerun:
 
     def noted(self, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
         """Return the program of a further backward part; Uncapturable where there is none."""
-        tensors: list[Any] = []
-        others: list[Any] = []
+        parts = Parts()
         self.check_values(inputs)
         args, kwargs = self.arguments(inputs)
         with as_in_a_call(self.entry), self.gradients_at_call(inputs):
-            capture = Capture(self.owner, signature_of(args, kwargs, tensors, others), tensors, others, args, kwargs)
+            capture = Capture(self.owner, signature_of(args, kwargs, parts), parts, args, kwargs)
             return capture.backward(self.entry, args, kwargs, inputs, gradients)
 
     def gradients_at_call(self, inputs: Sequence[Any]) -> restoring[None]:

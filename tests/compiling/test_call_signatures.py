@@ -8,7 +8,7 @@ import pytest
 
 import cygrad as cg
 from cygrad._core.capture.kinds import Uncommon, has_signature
-from cygrad._core.capture.signature import signature_of
+from cygrad._core.capture.signature import Parts, signature_of
 
 X = cg.tensor([1.0, -2.0, 3.0])
 LEAF, WIDE, BOTH = X.clone().requires_grad_(), cg.ones(3, dtype=cg.float64), cg.arange(6.0)
@@ -36,12 +36,20 @@ SELDOM = {"an integer key", "a float key", "named", "a size", "a slice", "with n
 
 
 def signature(name, has_inputs):
-    """Return the signature of a call, or None, and its tensors."""
-    tensors = []
+    """Return the signature of a call, or None, and its values."""
+    parts = Parts()
     try:
-        return signature_of(*CALLS[name], tensors, [], has_inputs), tensors
+        return signature_of(*CALLS[name], parts, has_inputs), parts
     except Uncommon:
-        return None, tensors
+        return None, parts
+
+
+def signature_with(x):
+    return signature_of((x,), {}, Parts())
+
+
+def has_kind(x, known):
+    return has_signature((x,), {}, known, [], [])
 
 
 def test_calls_differ():
@@ -59,39 +67,40 @@ def test_a_float_that_is_an_input_is_no_tensor():
 @pytest.mark.parametrize("has_inputs", [False, True])
 @pytest.mark.parametrize("name", CALLS)
 def test_comparing_a_call_with_a_signature(name, has_inputs):
-    expected, tensors = signature(name, has_inputs)
+    expected, parts = signature(name, has_inputs)
     for other in CALLS:
-        compared = []
+        compared, objects = [], []
         second = signature(other, has_inputs)[0]
         if second is None:
             continue
-        holds = has_signature(*CALLS[name], second, compared, has_inputs)
+        holds = has_signature(*CALLS[name], second, compared, objects, has_inputs)
         assert holds == (second == expected and name not in SELDOM), other
         if holds:
-            assert all(a is b or a.ndim == 0 for a, b in zip(compared, tensors, strict=True))
+            assert all(a is b or a.ndim == 0 for a, b in zip(compared, parts.tensors, strict=True))
+            assert all(a is b for a, b in zip(objects, parts.objects, strict=True))
 
 
 def test_sparse_tensors_are_alike_by_their_pattern():
     sparse = cg.eye(3).to_sparse_csr()
-    known = signature_of((sparse,), {}, [], [])
+    known = signature_with(sparse)
     for other, is_alike in [(sparse, True), (sparse * 2, True), (cg.eye(3).to_sparse_csr(), False), (sparse.double(), False),
                             (sparse.values(), False), (sparse.clone().requires_grad_(), False)]:
-        assert has_signature((other,), {}, known, []) == (signature_of((other,), {}, [], []) == known) == is_alike
-        assert not is_alike or not has_signature((X,), {}, signature_of((other,), {}, [], []), [])
+        assert has_kind(other, known) == (signature_with(other) == known) == is_alike
+        assert not is_alike or not has_kind(X, signature_with(other))
     sparse.col_indices()[0] = 1
-    assert not has_signature((sparse,), {}, known, [])
+    assert not has_kind(sparse, known)
 
 
 def test_modes_belong_to_a_signature():
-    other = signature_of((X,), {}, [], [])
-    assert has_signature((X,), {}, other, [])
+    other = signature_with(X)
+    assert has_kind(X, other)
     with cg.no_grad():
-        assert not has_signature((X,), {}, other, [])
+        assert not has_kind(X, other)
     with cg.inference_mode():
-        assert not has_signature((X,), {}, other, [])
+        assert not has_kind(X, other)
     cg.set_default_dtype(cg.float64)
     try:
-        assert not has_signature((X,), {}, other, [])
+        assert not has_kind(X, other)
     finally:
         cg.set_default_dtype(cg.float32)
 
@@ -131,13 +140,13 @@ def test_sums_of_products_have_eagers_bits_with_and_without_contractions(functio
 
 def test_the_library_of_fourier_transforms_belongs_to_a_signature():
     pytest.importorskip("scipy", reason="SciPy is not installed")
-    known = signature_of((X,), {}, [], [])
+    known = signature_with(X)
     cg.config.set_fft_library("scipy")
     try:
-        assert not has_signature((X,), {}, known, []) and signature_of((X,), {}, [], []) != known
+        assert not has_kind(X, known) and signature_with(X) != known
     finally:
         cg.config.set_fft_library("numpy")
-    assert has_signature((X,), {}, known, [])
+    assert has_kind(X, known)
 
 
 def test_a_replay_after_one_of_another_kind():

@@ -155,16 +155,10 @@ def changes_its_argument(state):
     return state.y * 2
 
 
-ROWS = [X]
-
-
 def test_objects_that_are_refused():
     own = State(X)
     assert "changes an argument" in refusal(changes_its_argument, State(X))
     assert "returns a State from outside" in refusal(lambda state: state, State(X))
-    assert "compares by `is`" in refusal(lambda state: X * 2 if state is own else X * 3, State(X))
-    assert "compares by `is`" in refusal(lambda rows: X * 2 if rows is ROWS else X * 3, [X])
-    assert "compares by `is`" in refusal(lambda rows: X * 2 if rows[0] is rows[1] else X * 3, [{0: X}, {0: X}])
     assert "returns a Slots" in refusal(lambda state: Slots(state.y), State(X))
     assert "returns a WithSlot" in refusal(lambda state: WithSlot(state.y), State(X))
     assert "returns a defaultdict" in refusal(lambda x: defaultdict(lambda: x), X)
@@ -283,11 +277,6 @@ def changes_keywords(f, y):
 
 @pytest.mark.parametrize("function, reason", [
     (changes_keywords, "changes an argument itself"), (lambda f, y: (y, f), "returns a partial"),
-    (lambda f, y: y if f is Pair else y, None),
-    (lambda f, y, g=slope: y if f is g else y * 2, "compares by `is`"),
     (lambda f, y: f.__setstate__((slope, (), {}, None)) or y, "changes an argument itself")])
 def test_refusals_of_partial_functions(function, reason):
-    if reason is None:
-        same(captured(function)(functools.partial(slope, shift=1), X), X)
-    else:
-        assert reason in refusal(function, functools.partial(slope, shift=1), X)
+    assert reason in refusal(function, functools.partial(slope, shift=1), X)

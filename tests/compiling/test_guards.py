@@ -26,7 +26,7 @@ import pytest
 import cygrad as cg
 from capturing import X, captured, refusal, same
 from cygrad import func
-from cygrad._core.capture.signature import signature_of
+from cygrad._core.capture.signature import Parts, signature_of
 from cygrad.compiling.explaining import changed_argument
 
 SCALE, TABLE, WEIGHT, ARRAY, LEAF = 2.0, {"rate": [1.0, 2.0]}, X.clone(), np.array([2.0]), X.clone().requires_grad_()
@@ -373,7 +373,7 @@ def test_programs_that_no_call_finds_any_more_are_dropped():
 def test_the_argument_that_changes_is_named(name, call):
     keys = []
     for k in range(2):
-        call(lambda *args, **kwargs: keys.append(signature_of(args, kwargs, [], [])), k)
+        call(lambda *args, **kwargs: keys.append(signature_of(args, kwargs, Parts())), k)
     assert changed_argument(lambda x, n: x + n, *keys) == name
 
 

@@ -4,6 +4,7 @@ cpdef enum GuardRole:
     ABSENT          # there is no such value
     IDENTICAL       # it is this object
     OTHER           # it is none of the objects with these ids
+    DISTINCT        # of several: these, or no other ones that code reaches
     PLAIN           # it has this value
     TENSOR          # a tensor of this kind: an input of the program
     LENGTH          # of a list or deque; the keys or bytes of another container; the count of the names of a class
@@ -20,6 +21,7 @@ cpdef enum GuardSource:
     SIZE
     GRADIENT        # of a tensor among the inputs: `holder` is its number
     INPUT           # a tensor itself, as code may ask for it by identity
+    OBJECTS         # those among the arguments that code distinguishes by identity
     VERSION         # of a tensor among the inputs: how often it was changed
     HISTORIES       # whether no tensor among the inputs, of some numbers, has another one in its history
     RESULT          # of a call of `holder`, which takes no arguments
@@ -35,4 +37,5 @@ cdef class Guard:
     cdef bint has_class_names(self) except -1
     cdef bint is_class_unchanged(self) except -1
     cdef bint is_module_unchanged(self) except -1
-    cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1
+    cdef bint are_distinct(self, list objects) except -1
+    cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks, list objects) except -1

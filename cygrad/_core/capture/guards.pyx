@@ -54,7 +54,7 @@ cdef type base_of(object container):
     return type(container)
 
 
-cdef Py_ssize_t plain_length(object container) except -1:
+cpdef Py_ssize_t plain_length(object container) except -1:
     if isinstance(container, dict):
         return len(<dict>container)
     if isinstance(container, list):
@@ -62,7 +62,7 @@ cdef Py_ssize_t plain_length(object container) except -1:
     return base_of(container).__len__(container)
 
 
-cdef object plain_iterator(object container):
+cpdef object plain_iterator(object container):
     return base_of(container).__iter__(container)
 
 
@@ -174,6 +174,9 @@ cdef class Guard:
         if source == INPUT:
             self.role, self.value = (IDENTICAL if isinstance(value, TensorImpl) else OTHER), value
             return
+        if source == OBJECTS:       # holder: the objects, None for one that code does not reach; value: all that it reaches, by id
+            self.role, self.value = DISTINCT, value
+            return
         if value is MISSING:
             value = self.current([])
         if value is MISSING:
@@ -192,7 +195,7 @@ cdef class Guard:
     def __repr__(self):
         names = {KEY: "{name}", NAMES: "one of {name}", ITEM: "item {name}", CELL: "{name}", ATTRIBUTE: "{kind}.{name}",
                  CLASS_KEY: "{holder.__name__}.{name}", SIZE: "the items of a {kind}", GRADIENT: "the gradient of a tensor",
-                 INPUT: "{name}", VERSION: "{name}", HISTORIES: "the history of arguments", RESULT: "{name}",
+                 INPUT: "{name}", OBJECTS: "{name}", VERSION: "{name}", HISTORIES: "the history of arguments", RESULT: "{name}",
                  CLASS: "a method of {holder.__name__}", MODULE: "a value in {holder.__name__}"}
         return names[self.source].format(name=self.name, kind=type(self.holder).__name__, holder=self.holder)
 
@@ -269,9 +272,20 @@ cdef class Guard:
             number += 1
         return True
 
-    cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks) except -1:
+    cdef bint are_distinct(self, list objects) except -1:
+        """Return True if those objects that code reaches otherwise, too, are the same ones in the same places."""
+        cdef Py_ssize_t k
+        for k in range(len(objects)):
+            known = (<list>self.holder)[k]
+            if objects[k] is not known if known is not None else id(objects[k]) in <dict>self.value:
+                return False
+        return True
+
+    cdef bint holds(self, list tensors, tuple levels, bint may_have_hooks, list objects) except -1:
         """Return True if the value is as it was; a tensor, or the plain ones behind it, is appended to the inputs in any case."""
         cdef object value
+        if self.role == DISTINCT:
+            return objects is None or self.are_distinct(objects)
         if self.role == LENGTH and isinstance(self.holder, type):
             return self.has_class_names()
         if self.role == LENGTH:
@@ -305,15 +319,16 @@ cdef class Guard:
             return False
 
 
-def first_broken(list guards not None, list tensors not None, tuple levels=None, bint may_have_hooks=False):
+def first_broken(list guards not None, list tensors not None, tuple levels=None, bint may_have_hooks=False, list objects=None):
     """Return the first guard that does not hold, or None; the tensors that guards name are appended to `tensors`.
 
     levels: that tensors may belong to, in place of the levels of this thread. may_have_hooks: tensors are as they were with hooks, too.
+    objects: among the arguments; None where they are as at the capture.
     """
     cdef Guard guard
     if levels is None:
         levels = active_levels()
     for guard in guards:
-        if not guard.holds(tensors, levels, may_have_hooks):
+        if not guard.holds(tensors, levels, may_have_hooks, objects):
             return guard
     return None

@@ -23,3 +23,5 @@ cdef TensorImpl tensor_of_float(object value)
 cdef bint owners_overlap(Storage a, Storage b)
 # Which tensors lie in the memory of others, and how far from them.
 cpdef object shared_memory(list tensors)
+# The places where objects are first met; () if all are different ones.
+cdef object shared_objects(list objects)

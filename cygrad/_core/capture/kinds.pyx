@@ -18,7 +18,8 @@ from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.memory.storage import dtype_by_name
 
 cdef enum:
-    MOST_COMPARED = 8       # tensors that are compared with each other
+    MOST_COMPARED = 8       # tensors that are compared with each other,
+    MOST_OBJECTS = 32       # and objects
     NEEDS_GRAD = 1
     IS_INFERENCE = 2
     IS_PADDED = 4
@@ -178,7 +179,27 @@ cpdef object shared_memory(list tensors):
 
 
 # ----- Calls -----
-cdef bint is_value_of(object value, tuple kind, list tensors, bint has_inputs) except -1:
+cdef bint are_different(list objects):
+    """Return True if a few objects are all different ones."""
+    cdef Py_ssize_t count = len(objects), k, j
+    for k in range(1, count):
+        for j in range(k):
+            if objects[k] is objects[j]:
+                return False
+    return True
+
+
+cdef object shared_objects(list objects):
+    cdef dict first = {}
+    cdef Py_ssize_t count = len(objects), k
+    if count <= MOST_OBJECTS and are_different(objects):
+        return ()
+    for k in range(count):
+        first.setdefault(id(objects[k]), k)
+    return () if len(first) == count else tuple([first[id(each)] for each in objects])
+
+
+cdef bint is_value_of(object value, tuple kind, list tensors, list objects, bint has_inputs) except -1:
     """Return True if a value has a kind, which must be of a tensor, a plain value, or such values in tuples, lists and dicts."""
     cdef object form = type(value)
     if form is tensor_type:
@@ -191,15 +212,16 @@ cdef bint is_value_of(object value, tuple kind, list tensors, bint has_inputs) e
         return value is kind[1] or plain_kind(value) == kind
     if not (form is tuple or form is list or form is dict) or len(value) != len(kind) - 1:
         return False
+    objects.append(value)
     enter_container(" while arguments of a compiled function are read")
     try:
-        return are_items_of(value, kind, tensors, has_inputs)
+        return are_items_of(value, kind, tensors, objects, has_inputs)
     finally:
         leave_container()
 
 
-cdef bint are_items_of(object values, tuple kind, list tensors, bint has_inputs) except -1:
-    """Return True if the items of a container have the kinds of the items of another one."""
+cdef bint are_items_of(object values, tuple kind, list tensors, list objects, bint has_inputs) except -1:
+    """Return True if the items of a container have the kinds of the items of another one, of as many."""
     cdef bint is_dict = type(values) is dict
     cdef Py_ssize_t place = 0
     for key in values:
@@ -209,22 +231,26 @@ cdef bint are_items_of(object values, tuple kind, list tensors, bint has_inputs)
             if type(key) is not str or key != item[0]:
                 return False
             value, item = (<dict>values)[key], item[1]
-        if not is_value_of(value, <tuple>item, tensors, has_inputs):
+        if not is_value_of(value, <tuple>item, tensors, objects, has_inputs):
             return False
     return True
 
 
-def has_signature(tuple args not None, dict kwargs not None, tuple signature not None, list tensors not None, bint has_inputs=False):
+def has_signature(tuple args not None, dict kwargs not None, tuple signature not None, list tensors not None, list objects not None,
+                  bint has_inputs=False):
     """Return True if a call outside of levels has a signature, without making its own; False, too, for arguments of rare classes.
 
-    `tensors` gets the tensors. has_inputs: with a new 0-d tensor in place of each float.
+    `tensors` gets the tensors, `objects` the containers. has_inputs: with a new 0-d tensor in place of each float.
     """
-    kinds, memory, mode, is_inference, settings = signature
+    kinds, memory, mode, is_inference, settings, shared = signature
     if <int>mode != grad_mode()[0] or <bint>is_inference != is_inference_mode() or <int>settings != result_settings():
         return False
+    if len(args) != len(<tuple>kinds[0]) - 1 or len(kwargs) != len(<tuple>kinds[1]) - 1:
+        return False
     try:
-        if not is_value_of(args, kinds[0], tensors, has_inputs) or not is_value_of(kwargs, kinds[1], tensors, has_inputs):
+        if not (are_items_of(args, kinds[0], tensors, objects, has_inputs)
+                and are_items_of(kwargs, kinds[1], tensors, objects, has_inputs)):
             return False
     except Uncommon:
         return False
-    return memory == shared_memory(tensors)
+    return memory == shared_memory(tensors) and shared == shared_objects(objects)

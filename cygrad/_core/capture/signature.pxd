@@ -8,3 +8,6 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 # The kind of a tensor; the plain ones behind it are appended.
 cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint may_have_hooks=?)
+
+cdef class Parts:
+    cdef readonly list tensors, objects, others

@@ -1,6 +1,8 @@
 """The kind of the arguments of a call, and the plain tensors behind them (see signature.pxd for the contract)."""
+cimport cython
+
 from cygrad._core.capture.kinds cimport (has_pattern, is_plain_value, kind_of, owners_overlap, pattern_kind, plain_kind, result_settings,
-                                         shared_memory, tensor_of_float)
+                                         shared_memory, shared_objects, tensor_of_float)
 from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.rule_nodes cimport needs_node, record
 from cygrad._core.graph.rules cimport rule_op
@@ -127,57 +129,77 @@ cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint ma
     return form, *[kind_of(part, may_have_hooks) for part in tensors[first:]]
 
 
-cdef object kind_of_value(object value, list tensors, list others, tuple levels, bint has_inputs=False):
+@cython.final
+@cython.binding(False)
+cdef class Parts:
+    """The values among the arguments of a call that a program may have others of: `tensors`; `objects`, which code distinguishes by
+    identity, such as lists and local functions; and `others`, which the key of the call has by identity."""
+
+    def __cinit__(self):
+        self.tensors, self.objects, self.others = [], [], []
+
+
+cdef object kind_of_value(object value, Parts parts, tuple levels, bint has_inputs=False):
     """Return the kind of a value. has_inputs: floats, but for keys, are tensors."""
     if isinstance(value, TensorImpl):
-        return kind_of_parts(value, tensors, levels)
+        return kind_of_parts(value, parts.tensors, levels)
     if has_inputs and (type(value) is float or type(value) is float64):
-        return type(value), kind_of_parts(tensor_of_float(value), tensors, levels)
+        return type(value), kind_of_parts(tensor_of_float(value), parts.tensors, levels)
     if is_plain_value(value):
+        if type(value) is str and "{" in value:     # perhaps a format, with names of attributes
+            parts.others.append(value)
         return plain_kind(value)
     enter_container(" while arguments of a compiled function are read")
     try:
-        return kind_of_container(value, tensors, others, levels, has_inputs)
+        return kind_of_container(value, parts, levels, has_inputs)
     finally:
         leave_container()
 
 
-cdef object kind_of_container(object value, list tensors, list others, tuple levels, bint has_inputs):
+cdef object kind_of_container(object value, Parts parts, tuple levels, bint has_inputs):
     """Return the kind of a value of several, or of an object, which is compared by identity."""
     cdef type kind = type(value)
-    if kind is tuple or kind is list or kind is Size:
-        return kind, *[kind_of_value(item, tensors, others, levels, has_inputs) for item in value]
-    if kind is dict:
-        return kind, *[(key if type(key) is str else kind_of_value(key, tensors, others, levels),
-                        kind_of_value(item, tensors, others, levels, has_inputs)) for key, item in (<dict>value).items()]
-    if kind is OrderedDict or kind is defaultdict:
-        others.append(getattr(value, "default_factory", None))
-        return (kind, getattr(value, "default_factory", None), kind_of_container(dict(value), tensors, others, levels, has_inputs),
-                kind_of_value(getattr(value, "__dict__", None), tensors, others, levels))
-    if isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
-        others.append(kind)
-        return kind, *[kind_of_value(item, tensors, others, levels, has_inputs) for item in value]
-    if kind is slice:
-        return kind, *[kind_of_value(each, tensors, others, levels) for each in (value.start, value.stop, value.step)]
     if hasattr(kind, "__of_tensors__"):         # an object in place of a number
-        return value.kind, kind_of_parts(value._tensor, tensors, levels)
-    if kind is range or isinstance(value, generic) and not isinstance(value, void):
-        return (kind, value.start, value.stop, value.step) if kind is range else (kind, value.dtype, value.tobytes())
-    if kind is MethodType:
-        return kind, kind_of_value(value.__func__, tensors, others, levels), kind_of_value(value.__self__, tensors, others, levels)
-    if kind is partial and not value.__dict__:
-        return kind, *[kind_of_value(each, tensors, others, levels, has_inputs) for each in (value.func, value.args, value.keywords)]
-    if is_local_function(value):
-        return kind_of_function(value, tensors, others, levels, has_inputs)
-    if is_record(value):
-        others.append(kind)     # whose methods and other attributes are guarded
-        return kind, *[(key, kind_of_value(item, tensors, others, levels, has_inputs)) for key, item in (<dict>value.__dict__).items()]
+        return value.kind, kind_of_parts(value._tensor, parts.tensors, levels)
     if isinstance(value, ndarray):
         if hasattr(kind, "__tensor__"):     # an object in place of an array
-            return kind, kind_of_parts(value._tensor, tensors, levels)
+            return kind, kind_of_parts(value._tensor, parts.tensors, levels)
         raise Uncommon("an array of NumPy's that is no operand of tensors")
-    others.append(value)
+    if isinstance(value, generic) and not isinstance(value, void):
+        return kind, value.dtype, value.tobytes()
+    parts.objects.append(value)
+    if kind is tuple or kind is list or kind is Size:
+        return kind, *[kind_of_value(item, parts, levels, has_inputs) for item in value]
+    if kind is dict:
+        return kind_of_dict(value, parts, levels, has_inputs)
+    if kind is OrderedDict or kind is defaultdict:
+        parts.others.append(getattr(value, "default_factory", None))
+        return (kind, getattr(value, "default_factory", None), kind_of_dict(dict(value), parts, levels, has_inputs),
+                kind_of_value(getattr(value, "__dict__", None), parts, levels))
+    if isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
+        parts.others.append(kind)
+        return kind, *[kind_of_value(item, parts, levels, has_inputs) for item in value]
+    if kind is slice:
+        return kind, *[kind_of_value(each, parts, levels) for each in (value.start, value.stop, value.step)]
+    if kind is range:
+        return kind, value.start, value.stop, value.step
+    if kind is MethodType:
+        return kind, kind_of_value(value.__func__, parts, levels), kind_of_value(value.__self__, parts, levels)
+    if kind is partial and not value.__dict__:
+        return kind, *[kind_of_value(each, parts, levels, has_inputs) for each in (value.func, value.args, value.keywords)]
+    if is_local_function(value):
+        return kind_of_function(value, parts, levels, has_inputs)
+    if is_record(value):
+        parts.others.append(kind)     # whose methods and other attributes are guarded
+        return kind, *[(key, kind_of_value(item, parts, levels, has_inputs)) for key, item in (<dict>value.__dict__).items()]
+    parts.objects.pop()
+    parts.others.append(value)
     return kind, id(value)
+
+
+cdef object kind_of_dict(dict values, Parts parts, tuple levels, bint has_inputs):
+    return dict, *[(key if type(key) is str else kind_of_value(key, parts, levels), kind_of_value(item, parts, levels, has_inputs))
+                   for key, item in values.items()]
 
 
 cpdef bint is_local_function(object value) except -1:
@@ -213,7 +235,7 @@ cpdef bint is_variable(object value, int depth=DEEPEST + 1) except -1:
             or hasattr(type(value), "__of_tensors__"))
 
 
-cdef object kind_of_function(object function, list tensors, list others, tuple levels, bint has_inputs, tuple outer=()):
+cdef object kind_of_function(object function, Parts parts, tuple levels, bint has_inputs, tuple outer=()):
     """Return the kind of a local function: its code, and the kinds of its values; outer: the functions that lead to it.
 
     Objects that are neither plain, nor tuples of plain ones, nor local functions are compared by identity.
@@ -222,29 +244,24 @@ cdef object kind_of_function(object function, list tensors, list others, tuple l
     cdef list kinds = [function.__name__, function.__qualname__, function.__doc__, function.__module__, function.__globals__["__name__"],
                        *sorted(function.__annotations__.items()), *attributes_of(function),
                        *[cell == EMPTY_CELL for cell in function.__closure__ or ()]]
-    others.append(function.__code__)
+    parts.others.append(function.__code__)
     for value in variables_of(function):
         if is_variable(value):
-            kinds.append(kind_of_value(value, tensors, others, levels, has_inputs))
+            kinds.append(kind_of_value(value, parts, levels, has_inputs))
         elif is_local_function(value) and (value in path or len(path) < DEEPEST):
-            kinds.append(path.index(value) if value in path else
-                         kind_of_function(value, tensors, others, levels, has_inputs, path))
+            parts.objects.append(value)
+            kinds.append(path.index(value) if value in path else kind_of_function(value, parts, levels, has_inputs, path))
         else:
-            others.append((value,))
+            parts.others.append((value,))
             kinds.append(id(value))
     return FunctionType, id(function.__code__), *kinds
-
-
-cdef bint is_hash_of_fields(object method) except -1:
-    """Return True for a hash that does not distinguish equal objects."""
-    return method is None or type(method) is FunctionType and "id" not in method.__code__.co_names
 
 
 cpdef bint is_record(object value) except -1:
     """Return True for a container by name: an instance of a dataclass, whose attributes are in its dict alone, without compiled methods."""
     cdef type kind = type(value)
     return (hasattr(kind, "__dataclass_fields__") and kind.__basicsize__ == PLAIN_SIZE
-            and kind.__eq__ is not object.__eq__ and is_hash_of_fields(kind.__hash__) and not hasattr(kind, "__has_compiled_methods__")
+            and kind.__eq__ is not object.__eq__ and not hasattr(kind, "__has_compiled_methods__")
             and not any([base.__dict__.get("__slots__") for base in kind.__mro__]))
 
 
@@ -262,24 +279,26 @@ def are_unseen_views(list tensors not None):
 
 def argument_tensors(tuple args not None, dict kwargs not None):
     """Return the tensors of the arguments of a call, in the order in which `signature_of` has them."""
-    cdef list tensors = []
-    kind_of_value(args, tensors, [], None)
-    kind_of_value(kwargs, tensors, [], None)
-    return tensors
+    cdef Parts parts = Parts()
+    kinds_of_call(args, kwargs, parts, None, False)
+    return parts.tensors
 
 
-def signature_of(tuple args not None, dict kwargs not None, list tensors not None, list others not None, bint has_inputs=False):
-    """Return the kind of a call: of its arguments, of the memory that they share, and of the modes of this thread.
+cdef tuple kinds_of_call(tuple args, dict kwargs, Parts parts, tuple levels, bint has_inputs):
+    return (tuple, *[kind_of_value(item, parts, levels, has_inputs) for item in args]), kind_of_dict(kwargs, parts, levels, has_inputs)
 
-    `tensors` gets the tensors, `others` the values that are compared by identity. has_inputs: with a new 0-d tensor in place of each float.
+
+def signature_of(tuple args not None, dict kwargs not None, Parts parts not None, bint has_inputs=False):
+    """Return the kind of a call: of its arguments, of the memory and the objects that they share, and of the modes of this thread.
+
+    `parts` gets the values. has_inputs: with a new 0-d tensor in place of each float.
     """
-    cdef tuple levels = active_levels()
+    cdef tuple levels = active_levels(), kinds
     cdef Level level
     try:
-        kinds = (kind_of_value(args, tensors, others, levels, has_inputs),
-                 kind_of_value(kwargs, tensors, others, levels, has_inputs))
+        kinds = kinds_of_call(args, kwargs, parts, levels, has_inputs)
     except RecursionError:
         raise Uncommon("a container that is nested too deep, or contains itself") from None
     if levels:
         kinds = *kinds, *[(level.size, level.randomness, level.recorded) for level in levels]
-    return kinds, shared_memory(tensors), grad_mode()[0], is_inference_mode(), result_settings()
+    return kinds, shared_memory(parts.tensors), grad_mode()[0], is_inference_mode(), result_settings(), shared_objects(parts.objects)

@@ -12,7 +12,7 @@ from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.signature import COMPILED_STEP, attributes_of, is_local_function, is_variable, variables_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
-from cygrad.compiling.captures import check_guards
+from cygrad.compiling.captures import check_guards, unharmed
 from cygrad.compiling.compiled import Compiled
 from cygrad.compiling.containers import containers_in, items_of_function
 from cygrad.compiling.frames import assigns_outside
@@ -81,7 +81,7 @@ def watched(functions: tuple[Any, ...], carry: Any, call: Callable[[], Any]) -> 
     if not (is_noting() or active_levels()):
         return call(), True
     observation = Observation(functions[0], functions[1:], containers_in(carry))
-    with observation:
+    with unharmed(), observation:
         result = call()
     try:
         check_guards(observation, [])

@@ -6,7 +6,7 @@ and dtype are the array's, its parts are inputs, too, and operators take the ten
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -83,14 +83,17 @@ for _name in vars(np.ndarray).keys() - vars(ArrayInput).keys() - {"__getattribut
         setattr(ArrayInput, _name, raise_used)
 
 
-def signature_with_arrays(arguments: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any, Parts]:
-    """Return (args, kwargs) with inputs in place of arrays, copies of containers, and their signature: its key, and the values.
+def signature_with_arrays(arguments: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any, Parts, list[Any]]:
+    """Return (args, kwargs) with inputs in place of arrays, copies of containers, and their signature: its key, the values, and the objects
+    of which there are copies among these.
 
     TypeError or ValueError for arrays that are no tensors.
     """
-    parts = Parts()
-    args, kwargs = replaced(arguments, np.ndarray, lambda array: ArrayInput(array, from_array(array)))
-    return (args, kwargs), signature_of(args, kwargs, parts), parts
+    parts, copies = Parts(), cast("dict[int, tuple[Any, Any]]", {})
+    args, kwargs = replaced(arguments, np.ndarray, lambda array: ArrayInput(array, from_array(array)), copies=copies)
+    key = signature_of(args, kwargs, parts)
+    originals = {id(copy): value for value, copy in copies.values()}
+    return (args, kwargs), key, parts, [originals.get(id(each), each) for each in parts.objects]
 
 
 def as_arrays(value: Any) -> Any:

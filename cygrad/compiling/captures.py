@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import sys
 import tracemalloc
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
     from cygrad._core.memory.storage import DType
     from cygrad.compiling.compiled import Compiled
+
+
+CONSTANTS = type(None), tuple, slice, range     # code distinguishes these by `is` alone
 
 
 class Unsettled(Uncapturable):
@@ -265,10 +269,17 @@ class Capture:
         return guards
 
     def guards_of_objects(self, observation: Observation) -> list[Any]:
-        """Return a guard of the arguments that code distinguishes by identity, if it reaches objects of their classes otherwise."""
+        """Return a guard of the arguments that code distinguishes by identity, if it reaches objects of their classes otherwise.
+
+        Uncapturable where the function gets copies of those that it reaches, or a loop would make copies; of tuples and the like only `is`
+        would see it.
+        """
         kinds = {*map(type, self.objects)}
         known = {id(each): each for each in (*observation.objects, *observation.keys) if type(each) in kinds}
         places = [each if id(each) in known else None for each in self.objects]
+        if any(not isinstance(each, CONSTANTS) and (self.owner._is_step or each is not own)
+               for each, own in zip(places, self.parts.objects, strict=True)):
+            raise Uncapturable("one is in a container that its code can name")
         return [Guard(GuardSource.OBJECTS, places, "an argument that its code can name", known)] if known else []
 
     def backward(self, entry: Entry, args: Any, kwargs: Any, inputs: Sequence[Any], gradients: Sequence[Any]) -> Replay:
@@ -316,7 +327,8 @@ class Capture:
         """Refuse a function that has changed its arguments, but for the values of tensors."""
         parts = Parts()
         try:
-            same = signature_of(self.args, self.kwargs, parts) == self.key and [*map(id, parts.tensors)] == [*map(id, self.tensors)]
+            same = (signature_of(self.args, self.kwargs, parts) == self.key and are_identical(parts.tensors, self.tensors)
+                    and are_identical(parts.objects, self.parts.objects))
         except Uncommon:
             same = False
         if not same:
@@ -376,6 +388,10 @@ class Changes:
             go_back(positions)
 
         return restoring(end, undo)
+
+
+def are_identical(values: list[Any], others: list[Any]) -> bool:
+    return all(map(operator.is_, values, others))
 
 
 def are_same(a: Any, b: Any) -> bool:
@@ -567,4 +583,5 @@ def check_messages(notes: Notes, is_recorded: bool) -> None:
 def plain_of(args: Any, kwargs: Any) -> Any:
     """Return a key of arguments but for their tensors."""
     args, kwargs = replaced((args, kwargs), Tensor, lambda tensor: None)
-    return signature_of(args, kwargs, Parts())[0][:2]
+    kinds, *_, shared = signature_of(args, kwargs, Parts())
+    return kinds[:2], shared

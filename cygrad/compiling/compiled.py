@@ -16,7 +16,7 @@ from cygrad._core.capture.guards import first_broken
 from cygrad._core.capture.kinds import Uncommon, has_signature, shared_memory
 from cygrad._core.capture.layouts import put_together
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.capture.signature import Parts, argument_tensors, signature_of
+from cygrad._core.capture.signature import Parts, argument_parts, signature_of
 from cygrad._core.graph.notes import is_noting
 from cygrad._core.levels.level import active_levels
 from cygrad.compiling.array_inputs import signature_with_arrays
@@ -156,7 +156,7 @@ class Compiled:
                 for _ in range(2):      # the first call may be too early
                     self(*args, **kwargs)
                     try:
-                        inputs, key, _ = signature_with_arrays((args, kwargs))
+                        inputs, key, _, _ = signature_with_arrays((args, kwargs))
                         floats_key = signature_of(*inputs, Parts(), True)
                         entries = self._entries.get(key) or self._entries.get(floats_key, [])
                     except (Uncommon, TypeError, ValueError, RecursionError) as error:
@@ -197,15 +197,15 @@ class Compiled:
         inputs, keywords, parts = args, kwargs, Parts()     # with objects in place of arrays
         try:
             try:
-                key = signature_of(args, kwargs, parts)
+                key, objects = signature_of(args, kwargs, parts), parts.objects
             except Uncommon:
-                (inputs, keywords), key, parts = signature_with_arrays((args, kwargs))
+                (inputs, keywords), key, parts, objects = signature_with_arrays((args, kwargs))
             entries = self._entries.get(key, ())
         except (Uncommon, TypeError, ValueError, RecursionError) as error:  # of keys that cannot be hashed, and arrays that are no tensors
             reason = "a container that is nested too deep, or contains itself" if isinstance(error, RecursionError) else str(error)
             self._give_up(f"no program takes one of its arguments: {reason}", 4)
             return self._run(args, kwargs)
-        is_replay, result = self._replayed(entries, parts.tensors, parts.objects, inputs, keywords)
+        is_replay, result = self._replayed(entries, parts.tensors, objects, inputs, keywords)
         if is_replay:
             self._latest = key, entries, False
             return result
@@ -216,7 +216,7 @@ class Compiled:
         floats_key, with_floats = self._with_floats(inputs, keywords, len(parts.tensors)) if follows_floats else (None, parts)
         if floats_key is not None:
             with_inputs = self._entries.get(floats_key, ())
-            is_replay, result_of_floats = self._replayed(with_inputs, with_floats.tensors, parts.objects, inputs, keywords, True)
+            is_replay, result_of_floats = self._replayed(with_inputs, with_floats.tensors, objects, inputs, keywords, True)
             if is_replay:
                 self._latest = floats_key, with_inputs, True
                 return result_of_floats
@@ -231,7 +231,7 @@ class Compiled:
             if entries:
                 self._drop_unmatched(key)
             return self._run(args, kwargs)
-        capture = Capture(self, key, parts, inputs, keywords)
+        capture = Capture(self, key, parts, inputs, keywords, objects)
         has_arrays = inputs is not args or keywords is not kwargs
         has_places = key not in self._at_places and any(entry.reads_numbers for entry in self._entries.get(key, ()))
         has_floats = floats_key is not None and self._first_keys.get(floats_key, key) != key
@@ -264,7 +264,7 @@ class Compiled:
         broken = with_floats = None
         if has_inputs and any(entry.replay.recorded for entry in entries):      # a backward may call the function with these tensors
             with_floats = floats_as_inputs((args, kwargs))
-            tensors = argument_tensors(*with_floats)
+            tensors = argument_parts(*with_floats).tensors
         for entry in entries:
             inputs = tensors.copy()
             broken = first_broken(entry.guards, inputs, (), False, objects)
@@ -292,7 +292,7 @@ class Compiled:
                 entries = self._entries.get(floats_key, ())
                 if entries:
                     with_floats = floats_as_inputs((args, {}))
-                    tensors = argument_tensors(*with_floats)
+                    tensors = argument_parts(*with_floats).tensors
         except (Uncommon, TypeError):
             return
         levels = active_levels()
@@ -375,7 +375,7 @@ class Compiled:
 
         The function runs once more for that, from the state before the call, and must have the same results and changes.
         """
-        again = Capture(self, capture.key, capture.parts, capture.args, capture.kwargs)
+        again = Capture(self, capture.key, capture.parts, capture.args, capture.kwargs, capture.objects)
         assert capture.changes is not None
         again.run_again(capture.changes, value, capture.args, capture.kwargs, follows_places=True)
         if again.entry is None or again.entry.reads_numbers:

@@ -203,23 +203,30 @@ class IntInput(FloatInput):
         return self._tensor.long()
 
 
-def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object, outer: tuple[Any, ...] = ()) -> Any:
+def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: type = object, outer: tuple[Any, ...] = (),
+             copies: dict[int, tuple[Any, Any]] | None = None) -> Any:
     """Return a value with other values in place of all values of a type, also in containers (of a type); of all, in functions, too.
 
-    outer: functions that lead to the value. One that leads to itself is not changed there.
+    outer: functions that lead to the value. One that leads to itself is not changed there. copies: gets each container, or function, and
+    the one in its place, by id: the same one wherever it is met.
     """
     if type(value) is kind:
         return change(value)
+    copies = {} if copies is None else copies
     items, again = items_of_function(value) if containers is object and kind is not np.ndarray else ([], None)
     if again is None:
-        return mapped(lambda item: replaced(item, kind, change, containers, outer), value) if isinstance(value, containers) else value
-    if any(value is each for each in outer):
+        if not isinstance(value, containers):
+            return value
+        result = mapped(lambda item: replaced(item, kind, change, containers, outer, copies), value)
+    elif any(value is each for each in outer):
         return value
-    is_partial, outer = isinstance(value, functools.partial), (*outer, value)
-    # Other objects that a local function names are compared by identity.
-    results = [replaced(item, kind, change, object, outer)
-               if type(item) is kind or is_partial or is_local_function(item) or is_plain_tuple(item) else item for item in items]
-    return value if all(map(operator.is_, results, items)) else again(results)
+    else:
+        is_partial, outer = isinstance(value, functools.partial), (*outer, value)
+        # Other objects that a local function names are compared by identity.
+        results = [replaced(item, kind, change, object, outer, copies)
+                   if type(item) is kind or is_partial or is_local_function(item) or is_plain_tuple(item) else item for item in items]
+        result = value if all(map(operator.is_, results, items)) else again(results)
+    return value if result is value else copies.setdefault(id(value), (value, result))[1]
 
 
 def as_numbers(value: Any) -> Any:

@@ -236,8 +236,9 @@ class Observation:
         """Guard the values that code of the user can name."""
         for name in names_in(code) & SCOPES:
             self.end(frame, f"uses {name}: name the value, or give it as an argument")
-        if code in self.codes_of_arguments and assigns_outside(code):
-            self.end(frame, "assigns a variable of another function, and is an argument: return the value instead")
+        if self.codes_of_arguments and assigns_outside(code) and (code in self.codes_of_arguments or any(
+                isinstance(each, FunctionType) and each.__code__ is code for each in self.objects)):
+            self.end(frame, "assigns a variable of another function, which one among the arguments may read: return the value instead")
         opcodes = {instruction.opname for instruction in instructions_of(code)}
         if "MATCH_CLASS" in opcodes and not self.is_matching:
             self.is_matching = True

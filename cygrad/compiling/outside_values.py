@@ -182,13 +182,13 @@ def keys_of_cache(value: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
 
 
 def leaves_of_key(key: Any) -> Iterator[Any]:
-    """Yield the objects in a key of a table, also in tuples, frozensets and records, and in lists that stand for several arguments."""
-    parts = key if isinstance(key, (tuple, list, frozenset)) else vars(key).values() if is_record(key) else None
-    if parts is None:
+    """Yield the objects that a key of a table is made of: records with their fields, items of tuples and frozensets, and of lists that
+    stand for several arguments, the objects of methods."""
+    is_sequence = isinstance(key, (tuple, list, frozenset))
+    if not is_sequence:
         yield key
-    else:
-        for part in parts:
-            yield from leaves_of_key(part)
+    for part in key if is_sequence else vars(key).values() if is_record(key) else (key.__self__,) if isinstance(key, MethodType) else ():
+        yield from leaves_of_key(part)
 
 
 def names_used_by(kind: type) -> set[str]:

@@ -6,10 +6,10 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.capture.compiled_node import in_profile, may_replay
-from cygrad._core.capture.guards import first_broken
+from cygrad._core.capture.guards import GuardSource, first_broken
 from cygrad._core.capture.kinds import has_hooks, has_leaf_hooks
 from cygrad._core.capture.restoring import restoring
-from cygrad._core.capture.signature import Parts, argument_tensors, signature_of
+from cygrad._core.capture.signature import Parts, argument_parts, signature_of
 from cygrad._core.graph.modes import RecordingMode
 from cygrad._core.graph.notes import put_back, state_now
 from cygrad._core.graph.saved import released_error_of, set_thread_hooks, thread_hooks
@@ -154,19 +154,20 @@ class Rerun:
         if self.with_floats is not None:
             args, kwargs = floats_as_inputs((args, kwargs))
         is_like = plain_of(args, kwargs) == self.entry.plain
+        of_objects = [guard for guard in self.entry.guards if guard.source == GuardSource.OBJECTS]
         chosen = self.with_floats or (args, kwargs)
         if is_like and not self.levels and not self._has_tensors(chosen, inputs):      # in levels, inputs are parts of the tensors
             before = iter(inputs)
             chosen = replaced(chosen, Tensor, lambda tensor: next(before, tensor) if sparse_part(tensor) is None else tensor)
             is_like = self._has_tensors(chosen, inputs)
-        if not is_like:
+        if not is_like or first_broken(of_objects, [], objects=argument_parts(*chosen).objects) is not None:
             raise RuntimeError(f"compile(): an argument of {self.owner._name()} was changed between its call and its backward, which "
                                "needs it")
         return chosen
 
     def _has_tensors(self, arguments: tuple[Any, Any], inputs: Sequence[Any]) -> bool:
         """Return True if the tensors among some arguments are the inputs of the call."""
-        tensors = argument_tensors(*arguments)
+        tensors = argument_parts(*arguments).tensors
         return len(tensors) == self.entry.argument_count and all(a is b for a, b in zip(tensors, inputs, strict=False))
 
     def has_values(self, inputs: Sequence[Any]) -> bool:

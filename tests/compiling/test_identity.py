@@ -8,6 +8,7 @@ import operator
 import weakref
 from collections import namedtuple
 
+import numpy as np
 import pytest
 
 import cygrad as cg
@@ -138,3 +139,192 @@ def test_a_program_keeps_no_argument():
     reference = weakref.ref(config)
     del config
     assert reference() is None
+
+
+# ----- Copies of arguments, which the package makes -----
+@dataclasses.dataclass
+class Group:
+    rate: float
+    betas: tuple = (0.9, 0.999)      # one object for all instances
+
+
+def of_groups(x, a, b):
+    return x - a.rate * a.betas[0] - b.rate * b.betas[1]
+
+
+BETAS = (0.9, 0.999)
+
+
+@pytest.mark.parametrize("function, makes", [
+    (of_groups, lambda rate: (Group(rate), Group(rate))), (of_groups, lambda rate: (Group(rate),) * 2),
+    (lambda x, groups: sum(x * group["rate"] * group["betas"][0] for group in groups), lambda rate: (
+        [{"rate": rate, "betas": BETAS}, {"rate": rate, "betas": BETAS}],)),
+    (lambda x, bounds, rate: x.clamp(*bounds[0]).clamp(*bounds[1]) * rate, lambda rate: ([(-1.0, 1.0)] * 2, rate)),
+    (lambda x, f, g: f(x) + g(x), lambda rate: (lambda y: y * rate,) * 2)], ids=["default", "one group", "dicts", "bounds", "functions"])
+def test_floats_in_an_object_that_is_there_twice_are_inputs(function, makes):
+    compiled = captured(function)
+    for k in range(20):
+        arguments = makes(0.1 / (k + 1))
+        same(compiled(X, *arguments), function(X, *arguments))
+    assert compiled.cache_info()[:2] == (18, 2)
+
+
+WEIGHTS = {"w": np.ones(2, np.float32), "n": 1}
+
+
+def weights_changed(x, weights):
+    WEIGHTS["n"] = 5
+    try:
+        return x * cg.tensor(weights["w"]) * weights["n"]
+    finally:
+        WEIGHTS["n"] = 1
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("function", [lambda x, weights: x * cg.tensor(weights["w"]) * (2 if weights is WEIGHTS else 3), weights_changed])
+def test_containers_of_arrays_that_code_can_name(function):
+    compiled = cg.compile(function)
+    for k in range(2):
+        for weights in ({"w": np.ones(2, np.float32), "n": 1}, WEIGHTS) * 2:
+            same(compiled(X + k, weights), function(X + k, weights))
+
+
+def by_identity(x, a, b):
+    return x * x * a["w"] * (2 if a is b else 3), x * x * x * a["w"]
+
+
+def by_a_change(x, a, b):
+    a["n"] = 5
+    try:
+        return x * x * b["w"] * b["n"], x * x * x * b["w"]
+    finally:
+        a["n"] = 1
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("function", [by_identity, by_a_change])
+def test_a_function_runs_again_with_an_argument_twice_whose_tensor_is_another_one(function, create_graph):
+    """Of some results only, or with a history."""
+    compiled = captured(function)
+    for k in range(3):
+        gradients = []
+        for call in (compiled, function):
+            values, x = {"w": X + 1, "n": 1}, (X + k).requires_grad_()
+            first, second = call(x, values, values)
+            values["w"] = X * 7
+            gradients += cg.autograd.grad(first.sum() + (second.sum() if create_graph else 0), x, create_graph=create_graph)
+        same(*gradients)
+
+
+# ----- Loops -----
+@pytest.mark.parametrize("factor", [lambda function: 2 if function is F else 3, lambda function: {F: 2.0}.get(function, 3.0)])
+def test_gradients_of_steps_that_distinguish_functions(factor):
+    def outcome(function, loop):
+        x = X.double().requires_grad_()
+        y = loop(lambda carry, _: (function(carry) * 0.1 + x * x * factor(function), None), x)
+        return cg.autograd.grad(y.sum(), x, create_graph=True)[0]
+
+    def by_python(step, carry, count=70):
+        for _ in range(count):
+            carry, _ = step(carry, None)
+        return carry
+
+    for function in (F, make()):
+        expected = outcome(function, by_python)
+        assert outcome(function, lambda step, x: cg.func.scan(step, x, length=70)[0]).allclose(expected)
+        looped = cg.compile(lambda function: outcome(function, lambda step, x: cg.func.scan(step, x, length=600)[0]))
+        for _ in range(2):
+            assert looped(function).allclose(outcome(function, functools.partial(by_python, count=600)))
+
+
+def by_config(carry, _):
+    return (carry[0] * 0.5 + (2 if carry[1] is CONFIG else 3), carry[1]), None
+
+
+def by_changed_config(carry, _):
+    with changed(CONFIG, 3):
+        return (carry[0] * 0.5 + carry[1].count, carry[1]), None
+
+
+@pytest.mark.parametrize("step", [by_config, by_changed_config])
+def test_an_object_in_the_carry_that_code_can_name(step):
+    for config in (CONFIG, Config()):
+        expected = (X, config)
+        for _ in range(70):
+            expected, _ = step(expected, None)
+        same(cg.func.scan(step, (X, config), length=70)[0][0], expected[0])
+
+
+# ----- Caches, variables and items -----
+@dataclasses.dataclass
+class Rate:
+    value: int = 1
+    __hash__ = object.__hash__
+
+    def __eq__(self, other):
+        return self is other
+
+    def scaled(self):
+        return self.value
+
+
+@functools.cache
+def rate_of(key):
+    return 2.0 * (key.value if isinstance(key, Rate) else key())
+
+
+@pytest.mark.parametrize("lookup", [lambda rate: rate, lambda rate: rate.scaled], ids=["record", "method"])
+def test_keys_of_a_cache(lookup):
+    first, second = Rate(5), Rate(1)
+    assert (rate_of(lookup(first)), rate_of(lookup(second))) == (10, 2)
+    first.value = 1
+    compiled = captured(lambda x, rate: x * rate_of(lookup(rate)))
+    for rate, factor in ((first, 10), (first, 10), (second, 2), (second, 2), (first, 10)):
+        same(compiled(X, rate), X * factor)
+
+
+def closures():
+    rate = 1
+
+    @contextlib.contextmanager
+    def scaled(other):
+        nonlocal rate
+        before, rate = rate, other
+        yield
+        rate = before
+
+    return scaled, lambda x: x * rate
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_variable_that_an_argument_shares_with_a_function():
+    (scaled, mine), (_, other) = closures(), closures()
+
+    def function(x, times):
+        with scaled(3):
+            return times(x)
+
+    compiled = cg.compile(function)
+    for times in (other, other, mine, mine):
+        same(compiled(X, times), function(X, times))
+
+
+def renews_rows(x, values):
+    values["rows"] = list(values["rows"])
+    return x * len(values["rows"])
+
+
+def exchanges(x, values):
+    values["a"], values["b"] = values["b"], values["a"]
+    return x * values["a"]["n"]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("function, name, make", [(renews_rows, "rows", lambda: [1, 2]), (exchanges, "a", lambda: {"n": 1})])
+def test_items_of_an_argument_that_are_replaced_by_their_like(function, name, make):
+    compiled = cg.compile(function)
+    for _ in range(3):
+        values = {"rows": make(), "a": make(), "b": make()}
+        before = values[name]
+        compiled(X, values)
+        assert values[name] is not before

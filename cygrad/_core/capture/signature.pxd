@@ -11,3 +11,4 @@ cdef object kind_of_parts(TensorImpl tensor, list tensors, tuple levels, bint ma
 
 cdef class Parts:
     cdef readonly list tensors, objects, others
+    cdef dict known     # where floats are tensors: containers by id, as a second place of one has the tensors of the first

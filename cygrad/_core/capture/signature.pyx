@@ -136,7 +136,7 @@ cdef class Parts:
     identity, such as lists and local functions; and `others`, which the key of the call has by identity."""
 
     def __cinit__(self):
-        self.tensors, self.objects, self.others = [], [], []
+        self.tensors, self.objects, self.others, self.known = [], [], [], {}
 
 
 cdef object kind_of_value(object value, Parts parts, tuple levels, bint has_inputs=False):
@@ -151,9 +151,27 @@ cdef object kind_of_value(object value, Parts parts, tuple levels, bint has_inpu
         return plain_kind(value)
     enter_container(" while arguments of a compiled function are read")
     try:
-        return kind_of_container(value, parts, levels, has_inputs)
+        return kind_with_inputs(value, parts, levels) if has_inputs else kind_of_container(value, parts, levels, False)
     finally:
         leave_container()
+
+
+cdef object kind_with_inputs(object value, Parts parts, tuple levels, tuple outer=()):
+    """Return the kind of a container, or of a function that others name, with tensors in place of floats: one that is met again has the
+    same ones."""
+    cdef Py_ssize_t tensors = len(parts.tensors), objects = len(parts.objects)
+    if id(value) in parts.known:
+        kind, of_tensors, of_objects = parts.known[id(value)]
+        parts.tensors += parts.tensors[of_tensors]
+        parts.objects += parts.objects[of_objects]
+        return kind
+    if outer:
+        parts.objects.append(value)
+        kind = kind_of_function(value, parts, levels, True, outer)
+    else:
+        kind = kind_of_container(value, parts, levels, True)
+    parts.known[id(value)] = kind, slice(tensors, len(parts.tensors)), slice(objects, len(parts.objects))
+    return kind
 
 
 cdef object kind_of_container(object value, Parts parts, tuple levels, bint has_inputs):
@@ -241,7 +259,7 @@ cdef object kind_of_function(object function, Parts parts, tuple levels, bint ha
     Objects that are neither plain, nor tuples of plain ones, nor local functions are compared by identity.
     """
     cdef tuple path = (*outer, function)
-    cdef list kinds = [function.__name__, function.__qualname__, function.__doc__, function.__module__, function.__globals__["__name__"],
+    cdef list kinds = [function.__name__, function.__qualname__, function.__doc__, function.__module__, id(function.__globals__),
                        *sorted(function.__annotations__.items()), *attributes_of(function),
                        *[cell == EMPTY_CELL for cell in function.__closure__ or ()]]
     parts.others.append(function.__code__)
@@ -249,8 +267,11 @@ cdef object kind_of_function(object function, Parts parts, tuple levels, bint ha
         if is_variable(value):
             kinds.append(kind_of_value(value, parts, levels, has_inputs))
         elif is_local_function(value) and (value in path or len(path) < DEEPEST):
-            parts.objects.append(value)
-            kinds.append(path.index(value) if value in path else kind_of_function(value, parts, levels, has_inputs, path))
+            if value not in path and has_inputs:
+                kinds.append(kind_with_inputs(value, parts, levels, path))
+            else:
+                parts.objects.append(value)
+                kinds.append(path.index(value) if value in path else kind_of_function(value, parts, levels, False, path))
         else:
             parts.others.append((value,))
             kinds.append(id(value))
@@ -277,11 +298,11 @@ def are_unseen_views(list tensors not None):
     return False
 
 
-def argument_tensors(tuple args not None, dict kwargs not None):
-    """Return the tensors of the arguments of a call, in the order in which `signature_of` has them."""
+def argument_parts(tuple args not None, dict kwargs not None):
+    """Return the values among the arguments of a call, in the order in which `signature_of` has them."""
     cdef Parts parts = Parts()
     kinds_of_call(args, kwargs, parts, None, False)
-    return parts.tensors
+    return parts
 
 
 cdef tuple kinds_of_call(tuple args, dict kwargs, Parts parts, tuple levels, bint has_inputs):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from cygrad._core.capture.captured import Uncapturable
-from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, graph_between, versions_of
+from cygrad._core.capture.compiled_node import changes_by_counter, changes_since, graph_between, saved_by_functions, versions_of
 from cygrad._core.capture.guards import Guard, GuardRole, GuardSource, first_broken
 from cygrad._core.capture.kinds import Uncommon, has_hooks, shared_memory
 from cygrad._core.capture.replay import Replay
@@ -29,6 +29,7 @@ from cygrad.compiling.containers import containers_in, take_apart
 from cygrad.compiling.histories import differentiable_inputs, history_of, leaf_gradients
 from cygrad.compiling.number_inputs import FloatInput, as_numbers, replaced
 from cygrad.compiling.observing import Observation
+from cygrad.compiling.undoing import undone_in_python
 from cygrad.data.creation import zeros
 from cygrad.generator import Generator, go_back, position_of, positions_of
 from cygrad.operators._sparse.pattern import Pattern
@@ -149,11 +150,16 @@ class Capture:
     def try_aside(self, args: Any, kwargs: Any, holds: Callable[[Any], bool], follows_places: bool) -> None:
         """Do as `run_aside`; without a program if it reads arrays of NumPy's, and allocations are not traced."""
         notes, observation = Notes(follows_places), self.observation(args, kwargs)
-        with unobserved(), undone(notes), allocations_traced(self.owner._reads_arrays) as is_new:
+        observation.is_undone = True
+        containers = containers_in((args, *kwargs.values())).values()
+        with (unobserved(), undone(notes), undone_in_python(observation, containers),
+              allocations_traced(self.owner._reads_arrays) as is_new):
             self.versions = versions_of(self.tensors)
             try:
                 with unharmed(), observation, notes:
                     value = self.owner._function(*args, **kwargs)
+                if notes.has_numbers and "type" in observation.names:
+                    raise Uncapturable("its code names type(), and the number of a step has another one")
                 check_looks(notes)
                 if holds(value) and not observation.is_early:
                     self.entry = self.program(notes, observation, value, is_new)
@@ -215,6 +221,7 @@ class Capture:
             raise Uncapturable("it returns a part of a tensor at a place that a tensor names: return a copy, by .clone()")
         generators = [generator for generator, before in notes.generators.items() if position_of(generator) != before]
         history = history_of(results, inputs, sources)
+        saved = saved_by_functions(history.nodes, inputs)
         results = [result.detach() if number in history.released else result for number, result in enumerate(results)]
         check_messages(notes, bool(history.recorded))
         differentiable = differentiable_inputs(inputs, sources) if history.recorded or history.released else ()
@@ -238,6 +245,7 @@ class Capture:
         replay = Replay(notes, inputs, results, split, [*weights, *(None for _ in read_often)], back, self.owner._name())
         replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
         replay.guards, replay.runs_backward, replay.released = self.guards_back, ran_backward, history.released
+        replay.saved_by_functions = saved
         replay.read_often, replay.nested, replay.reached = read_often, history.nested(), reached
         if not history.frees_values:
             replay.frees = frozenset()
@@ -480,9 +488,10 @@ def unharmed() -> restoring[None]:
 
 def undone(notes: Notes) -> restoring[None]:
     """Undo the changes by steps besides the call of the user: of tensors and gradients, random numbers and settings."""
-    dtype, errors, error_call = get_default_dtype(), np.geterr(), np.geterrcall()
+    dtype, errors, error_call, is_recording = get_default_dtype(), np.geterr(), np.geterrcall(), is_grad_enabled()
 
     def end(_: object) -> None:
+        _set_grad_enabled(is_recording)
         notes.restore()
         go_back(notes.generators)
         set_default_dtype(dtype)

@@ -87,6 +87,8 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
 class Compiled:
     """A function with a cache of programs, by the kind of its arguments."""
 
+    is_called = True        # False: it is a step that only programs run
+
     def __init__(self, function: Callable[..., Any], fullgraph: bool, follows_floats: bool = True, is_step: bool = False) -> None:
         functools.update_wrapper(self, function)
         self._function, self._fullgraph, self._follows_floats = function, fullgraph, follows_floats
@@ -278,7 +280,7 @@ class Compiled:
     def programs(self, *args: Any) -> Iterator[tuple[Entry, list[Any], Rerun]]:
         """Yield the programs for some arguments, by the outcomes of decisions, with their inputs and checks of values outside.
 
-        In the capture of another function, and within levels, it is made here: calls run the function itself there.
+        In the capture of another function, and within levels, where calls run the function itself, it is made here.
         """
         if not sees_results_alone() or in_profile():
             return
@@ -296,10 +298,11 @@ class Compiled:
         except (Uncommon, TypeError):
             return
         levels = active_levels()
-        if not entries and (is_noting() or levels):
+        if not entries and (is_noting() or levels or not self.is_called) and self._unsettled[key] <= MOST_UNSETTLED:
             capture = Capture(self, key, parts, args, {})
             capture.run_aside(args, {}, follows_places=True)
             entries = self._entries[key] = [capture.entry] if capture.entry is not None else []
+            self._unsettled[key] += not entries
         for entry in entries:
             inputs = tensors.copy()
             if (first_broken(entry.guards, inputs, objects=parts.objects) is None and shared_memory(inputs) == entry.memory

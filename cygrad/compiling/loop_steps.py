@@ -8,15 +8,10 @@ import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from cygrad._core.capture.captured import Uncapturable
 from cygrad._core.capture.signature import COMPILED_STEP, attributes_of, is_local_function, is_variable, variables_of
-from cygrad._core.graph.notes import is_noting
-from cygrad._core.levels.level import active_levels
-from cygrad.compiling.captures import check_guards, unharmed
 from cygrad.compiling.compiled import Compiled
-from cygrad.compiling.containers import containers_in, items_of_function
+from cygrad.compiling.containers import items_of_function
 from cygrad.compiling.frames import assigns_outside
-from cygrad.compiling.observing import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,39 +50,24 @@ class StepByCode:
         return self.compiled._name()
 
 
-def captured_step(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a step captured, without a warning where it cannot be.
+def captured_step(function: Callable[..., Any], is_called: bool = True) -> Callable[..., Any]:
+    """Return a step captured, without a warning where it cannot be. is_called: in the loop, which captures its calls.
 
     A function of a module has the same one each time, a local one the one of its code, where it names no objects: the programs would keep
     these, and functions in C and methods of objects may change them.
     """
     if isinstance(function, Compiled) or os.environ.get("CYGRAD_COMPILE") == "0":
         return function
-    if not isinstance(function, FunctionType):
-        return Compiled(function, False, is_step=True)
     if is_local_function(function) and _names_values(function):
-        return StepByCode(_compiled_code(_codes_of(function), function.__qualname__), function)
-    known: Compiled | None = vars(function).get(COMPILED_STEP)     # it dies with the function
+        compiled: Compiled = _compiled_code(_codes_of(cast("FunctionType", function)), function.__qualname__)
+        compiled.is_called = is_called
+        return StepByCode(cast("StepsOfCode", compiled), cast("FunctionType", function))
+    attributes: dict[str, Any] = vars(function) if isinstance(function, FunctionType) else {}
+    known: Compiled | None = attributes.get(COMPILED_STEP)      # it dies with the function
     if known is None or known._function is not function:            # `functools.wraps` copies it to another one
-        known = function.__dict__[COMPILED_STEP] = Compiled(function, False, is_step=True)
+        known = attributes[COMPILED_STEP] = Compiled(function, False, is_step=True)
+        known.is_called = is_called
     return known
-
-
-def watched(functions: tuple[Any, ...], carry: Any, call: Callable[[], Any]) -> tuple[Any, bool]:
-    """Return the result of a call of a step by functions, and True if it may run once more to be captured: it changes no value of Python.
-
-    Outside of captures and levels the call of the user is captured itself.
-    """
-    if not (is_noting() or active_levels()):
-        return call(), True
-    observation = Observation(functions[0], functions[1:], containers_in(carry))
-    with unharmed(), observation:
-        result = call()
-    try:
-        check_guards(observation, [])
-    except Uncapturable:
-        return result, False
-    return result, observation.impure is None
 
 
 def with_own_variables(function: Any) -> Any:

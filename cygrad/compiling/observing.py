@@ -119,14 +119,11 @@ class Observation:
         self.is_repeated = False        # code runs besides the call of the user: it must change nothing
         self.repeats_code = False       # code of the user has run so
         self.handlers: set[CodeType] = set()    # of signals, which are no part of the function
-        self.is_watching = False
-        self.outer: Any = None          # the hook of an observation around this one
+        self.is_undone = False          # code runs besides the call of the user, and its changes are undone
+        self.values: dict[int, Any] = {}        # in guarded places, before, by the id of the guard
 
     def __enter__(self) -> Observation:
-        hook = sys.getprofile()
-        if isinstance(getattr(hook, "__self__", None), Observation):
-            self.outer = hook
-        self.is_watching = self.outer is not None or not is_observed()
+        self.is_watching = not is_observed()
         if not self.is_watching:
             self.impure = "a profiler or a debugger is running"
             return self
@@ -140,7 +137,7 @@ class Observation:
 
     def __exit__(self, *_: object) -> None:
         if self.is_watching:
-            sys.setprofile(self.outer)
+            sys.setprofile(None)
             for guard in self.guards:
                 if guard.source == GuardSource.MODULE:
                     guard.take_loaded_names()
@@ -153,8 +150,6 @@ class Observation:
     # ----- While the function runs -----
     def hook(self, frame: FrameType, event: str, argument: Any) -> None:
         """Meet new code before it runs, and calls that are not the same each time: of known code of the package, only opened files."""
-        if self.outer is not None:
-            self.outer(frame, event, argument)
         if is_code_of_package(frame.f_code) and (place_of(frame) in self.codes if event == "call" else argument is not open):
             return
         if frame.f_code.co_filename.startswith(SCIPY) and is_called_by_package(frame) or is_in_handler(frame, self.handlers):
@@ -311,7 +306,7 @@ class Observation:
     def refuse(self, reason: str) -> None:
         """Note a reason why a replay would differ, if it is the first one; code that is repeated does not run on."""
         self.impure = self.impure or reason
-        if self.is_repeated:
+        if self.is_repeated or self.is_undone:
             raise Uncapturable(self.impure)
 
     def is_full(self) -> bool:
@@ -428,6 +423,8 @@ class Observation:
             self.refuse(str(error))
             return None
         self.guards.append(guard)
+        if self.is_undone and guard.role not in (GuardRole.LENGTH, GuardRole.UNCHANGED):
+            self.values[id(guard)] = guard.value_now()
         if guard.role == GuardRole.TENSOR:
             self.tensors.append((guard, guard.value_now()))
         return guard

@@ -18,12 +18,12 @@ import numpy as np
 from cygrad._core.capture.compiled_node import sees_results_alone
 from cygrad._core.capture.kinds import Uncommon
 from cygrad._core.capture.signature import MADE_STEP
-from cygrad._core.graph.notes import is_noting, noted_steps, refuse_decisions
+from cygrad._core.graph.notes import is_noting, note_numbers, noted_steps, refuse_decisions
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import active_levels
 from cygrad.checkpoint.loop import checkpoint_loop
-from cygrad.compiling.loop_steps import captured_step, watched
+from cygrad.compiling.loop_steps import captured_step
 from cygrad.compiling.number_inputs import FLOAT64, IntInput, as_numbers
 from cygrad.data.creation import arange, as_tensor
 from cygrad.func.loop_levels import Levels, NotLooped, PlainStep, Tree, all_differ, row_major, taken_apart
@@ -153,14 +153,12 @@ def _scan(step: Step, carry: Any, xs: Any, length: int | None, reverse: bool, sn
         return _steps(step, step, carry, at, order, snapshots)
     run = captured_step(step)
     first = _first_steps()
-    before, ys = _steps_apart(run, carry, at, order[:first - 1])
-    (middle, y), may_repeat = watched((step,), before, lambda: _steps_apart(run, before, at, order[first - 1:first]))
-    ys = y + ys if reverse else ys + y
+    middle, ys = _steps_apart(run, carry, at, order[:first])
     if snapshots is not None and ys[0] is not None:
         raise _results_beside_snapshots()
     rest = order[first:]
     steps = Steps(_scan, step, middle, xs, rest, lambda step: Looped(*_steps(step, step, middle, at, rest, None)))
-    loop = _looped(run, at(rest[0]), steps, snapshots, below) if may_repeat else None
+    loop = _looped(run, at(rest[0]), steps, snapshots, below)
     if loop is None and must_loop:
         raise NotLooped
     if loop is None and snapshots is None:
@@ -316,20 +314,12 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], carry: An
     if not _pays(len(numbers)) or max(map(abs, (numbers.start, numbers.stop))) > LARGEST_NUMBER or not sees_results_alone():
         return steps(numbers, carry)
     step = _kept_step(body, None, _step_of_numbers)
-    run = captured_step(step)
-    column = arange(numbers.start, numbers.stop, dtype=FLOAT64)
-    count = _first_steps()
-    may_repeat = True
-    if is_noting() or active_levels():      # the program that is captured reads no number
-        carry = steps(numbers[:count - 1], carry)
-        carry, may_repeat = watched((body,), carry, lambda: steps(numbers[count - 1:count], carry))
-    else:
-        for number in range(count):
-            carry = _same_structure("fori_loop", first, run(carry, column[number])[0])
-    rest = numbers[count:]
-    rows = range(count, len(numbers))
+    run = captured_step(step, is_called=False)      # a program is for all numbers
+    column, count = arange(numbers.start, numbers.stop, dtype=FLOAT64), _first_steps()
+    carry = steps(numbers[:count], carry)
+    rest, rows = numbers[count:], range(count, len(numbers))
     loop = _looped(run, column[count], Steps(_scan, step, carry, column, rows, lambda step: Looped(
-        *_steps(step, step, carry, column.__getitem__, rows, None)))) if may_repeat else None
+        *_steps(step, step, carry, column.__getitem__, rows, None))))
     return steps(rest, carry) if loop is None else loop.carry
 
 
@@ -347,6 +337,7 @@ def _kept_step(body: Callable[..., Any], cond: Callable[[Any], Any] | None, make
 def _step_of_numbers(body: Callable[[int, Any], Any], _: None) -> Step:
     """Return the step of a `fori_loop`, whose number is a 0-d tensor of float64."""
     def step(carry: Any, number: Any) -> tuple[Any, Any]:
+        note_numbers()
         return as_numbers(body(cast("int", IntInput(number, LARGEST_NUMBER)), carry)), None
 
     return step
@@ -378,9 +369,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
             count += 1
         return carry, False
 
-    count = _first_steps() if is_noting() else CAPTURED_FROM
-    before, ended = steps(carry, count - 1)
-    (carry, ended), may_repeat = ((before, True), False) if ended else watched((body, cond), before, lambda: steps(before, 1))
+    carry, ended = steps(carry, _first_steps() if is_noting() else CAPTURED_FROM)
     if ended or not sees_results_alone():
         return carry if ended else steps(carry)[0]
     step = _kept_step(body, cond, _step_while)
@@ -388,8 +377,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], carry: An
     try:
         for _ in range(0 if is_noting() or active_levels() else FIRST_STEPS):
             carry = _same_structure("while_loop", first, run(carry, None)[0])
-        loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda step: Looped(
-            _until_ended(step, carry), None))) if may_repeat else None
+        loop = _looped(run, None, Steps(_scan, step, carry, None, None, lambda step: Looped(_until_ended(step, carry), None)))
     except Ended:
         return carry
     return steps(carry)[0] if loop is None else loop.carry

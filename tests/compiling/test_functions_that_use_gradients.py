@@ -325,3 +325,31 @@ def test_hooks_of_a_step_add_to_a_tensor_that_nothing_saves(count):
         y.sum().backward()
         outcomes.append((total, x.grad))
     assert all(a.equal(b) for a, b in zip(*outcomes, strict=True))
+
+
+class Scaled(cg.autograd.Function):
+    """The forward saves a tensor that it does not read."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(scale)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], None
+
+
+def test_a_hook_changes_a_saved_tensor():
+    def function(x, scale):
+        x = x * 3
+        x.register_hook(lambda g: (scale.mul_(0.5), None)[1])
+        return Scaled.apply(x, scale).sin()
+
+    compiled, scale = cg.compile(function), cg.ones(2)
+    for k in range(3):
+        x = cg.full((2,), k + 1.0, requires_grad=True)
+        y = compiled(x, scale).sum()
+        y.backward(retain_graph=True)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()

@@ -11,6 +11,7 @@ class Room: ...
 class Captured:
     name: str
     reads_forward: tuple[int, ...]
+    saved_by_functions: frozenset[int]
     reads_back: tuple[int, ...]
     changes: list[tuple[int, int]]
     changes_back: list[tuple[int, int]]

@@ -167,7 +167,7 @@ cdef class Captured:
         self.gradients = [None if each is None else layout_at(each, MADE, 0, 0) for each in gradients]
         self.others, self.guards, self.frees, self.released, self.read_often, self.nested = [], [], None, (), (), ()
         self.name, self.notes, self.calls = name, notes, notes.calls
-        self.inputs, self.changes, self.changes_back = <int>len(inputs), [], []
+        self.inputs, self.changes, self.changes_back, self.saved_by_functions = <int>len(inputs), [], [], frozenset()
         self.forward_part, self.backward_part = Part.__new__(Part), Part.__new__(Part)
         self.forward_part.first, self.forward_part.end = 0, split
         self.backward_part.first, self.backward_part.end = split, notes.count

@@ -12,7 +12,7 @@ from cygrad._core.graph.node cimport (NODE_ACCUMULATES, NODE_PLACES, NODE_RELEAS
 from cygrad._core.graph.notes cimport is_noting
 from cygrad._core.graph.rule_nodes cimport RuleNode
 from cygrad._core.graph.rules cimport RuleOp
-from cygrad._core.graph.saved cimport check_version, hook_pairs, packs_by_default, released_error
+from cygrad._core.graph.saved cimport SavedTensor, check_version, hook_pairs, packs_by_default, released_error
 from cygrad._core.graph.tensor cimport SPECIAL, TENSOR_TRACKED, TensorImpl, count_change, needs_grad, shallow_copy, tensor_type
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.observers cimport begin_event, end_event, is_profiling, profiling_threads
@@ -20,7 +20,7 @@ from cygrad._core.memory.storage cimport Storage, borrow, owner_of, version_of, 
 from cygrad._core.operands.operands cimport copy_into
 
 from cygrad._core.capture.replay import GaveUp
-from cygrad._core.engine.backward import gradients_so_far, keeps_graph, replace_gradients
+from cygrad._core.engine.backward import FunctionNode, gradients_so_far, keeps_graph, replace_gradients
 from cygrad._core.levels.level import innermost_level
 
 
@@ -107,8 +107,22 @@ cdef bint is_saved(Replay replay, Replay program, tuple inputs, int number) exce
         return False
     if not any([place < len(inputs) and (<TensorImpl>inputs[place]).storage is storage for place, _ in program.changes_back]):
         return True
-    return any([FIRST_INPUT <= base < FIRST_INPUT + len(inputs) and (<TensorImpl>inputs[base - FIRST_INPUT]).storage is storage
-                for base in replay.reads_forward])
+    return number in replay.saved_by_functions or any([
+        FIRST_INPUT <= base < FIRST_INPUT + len(inputs) and (<TensorImpl>inputs[base - FIRST_INPUT]).storage is storage
+        for base in replay.reads_forward])
+
+
+def saved_by_functions(list nodes not None, list inputs not None):
+    """Return the numbers of the inputs whose memory user Functions among some nodes save, without reading it perhaps."""
+    cdef SavedTensor saved
+    cdef set storages = set()
+    for node in nodes:
+        if isinstance(node, FunctionNode):
+            for saved in node._saved:
+                tensor = saved.packed if saved.tensor is None else saved.tensor
+                if isinstance(tensor, TensorImpl):
+                    storages.add(id((<TensorImpl>tensor).storage))
+    return frozenset([number for number, tensor in enumerate(inputs) if id((<TensorImpl>tensor).storage) in storages])
 
 
 cdef bint are_unchanged(tuple tensors, tuple versions):

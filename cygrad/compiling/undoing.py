@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -29,14 +30,12 @@ def undone_in_python(observation: Observation, containers: Iterable[Any]) -> res
         for value, contents in before:
             if contents is not None and not are_like(contents, contents_of(value)):
                 fill(value, contents)
-        for guard, tensor in observation.tensors:       # another one of the same kind is a change, too
-            if guard.value_now() is not tensor:
-                put_back(guard, observation.values)
+        changed = [guard for guard, tensor in observation.tensors if guard.value_now() is not tensor]       # to another one of its kind
         if first_broken(observation.guards, []) is not None:
-            for guard in observation.guards:
-                if first_broken([guard], []) is not None:
-                    with suppress(Exception):       # of a value that cannot be set
-                        put_back(guard, observation.values)
+            changed += [guard for guard in observation.guards if first_broken([guard], []) is not None]
+        for guard in changed:
+            with suppress(Exception):       # of a value that cannot be set
+                put_back(guard, observation.values)
 
     return restoring(end)
 
@@ -50,8 +49,13 @@ def contents_of(value: Any) -> Any:
 
 def are_like(ours: Any, theirs: Any) -> bool:
     """Return True if two copies of contents have the same objects in one order."""
-    pairs = zip(*(each.items() if isinstance(each, dict) else enumerate(each) for each in (ours, theirs)), strict=False)
-    return len(ours) == len(theirs) and all(a is b and x is y or a == b and x is y for (a, x), (b, y) in pairs)
+    pairs = [(ours, theirs)] if isinstance(ours, list) else [(ours.keys(), theirs.keys()), (ours.values(), theirs.values())]
+    return len(ours) == len(theirs) and all(all(map(operator.is_, mine, others)) for mine, others in pairs)
+
+
+def dict_class_of(value: Any) -> Any:
+    """Return the class in C of a dict: a class of the user may override how it is changed."""
+    return OrderedDict if isinstance(value, OrderedDict) else dict
 
 
 def fill(value: Any, contents: Any) -> None:
@@ -60,7 +64,7 @@ def fill(value: Any, contents: Any) -> None:
         list.__setitem__(value, slice(None), contents)
         return
     names: Any = value if isinstance(value, dict) else vars(value)
-    kind = OrderedDict if isinstance(names, OrderedDict) else dict
+    kind = dict_class_of(names)
     kind.clear(names)
     for key, item in contents.items():
         kind.__setitem__(names, key, item)
@@ -78,7 +82,8 @@ def put_back(guard: Guard, values: Mapping[int, Any]) -> None:
     elif guard.role == GuardRole.CONTENT and isinstance(value, np.ndarray):
         value[...] = np.frombuffer(guard.value[-1], value.dtype).reshape(value.shape)
     if source == GuardSource.KEY:
-        dict.pop(holder, name, None) if is_absent else dict.__setitem__(holder, name, value)
+        kind = dict_class_of(holder)
+        kind.pop(holder, name, None) if is_absent else kind.__setitem__(holder, name, value)
     elif source == GuardSource.ITEM:
         (deque if isinstance(holder, deque) else list).__setitem__(holder, name, value)
     elif source == GuardSource.CELL and is_absent:
@@ -98,11 +103,14 @@ def resize(container: Any, size: Any) -> None:
         set.clear(container)
         set.update(container, size)
     elif isinstance(container, (list, deque)):
+        kind: Any = deque if isinstance(container, deque) else list
         items = [*plain_iterator(container)][:size]
-        type(container).clear(container)
-        container.extend(items + [None] * (size - len(items)))
+        kind.clear(container)
+        kind.extend(container, items + [None] * (size - len(items)))
     elif isinstance(container, type):
         for name in {*vars(container)} - size:
             type.__delattr__(container, name)
+    elif isinstance(container, bytearray):
+        container[:] = size
     else:
         memoryview(container).cast("B")[:] = size

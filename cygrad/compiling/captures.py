@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cygrad.compiling.compiled import Compiled
 
 
-CONSTANTS = type(None), tuple, slice, range     # code distinguishes these by `is` alone
+CONSTANTS = tuple, slice, range
 
 
 class Unsettled(Uncapturable):
@@ -95,7 +95,7 @@ class Capture:
         self.tensors, self.objects = parts.tensors, parts.objects if objects is None else objects
         self.entry: Entry | None = None
         self.versions: list[int] = []   # of the tensors, before
-        self.changes_back: list[tuple[int, int]] = []   # of versions by the backward
+        self.counts_back: tuple[list[Any], list[int]] = [], []      # tensors, and how often the backward has changed them
         self.guards_back: list[Any] = []    # of values that its code names
         self.reason = ""                # why there is no program
         self.may_settle = False         # there may be one for a later call
@@ -243,7 +243,8 @@ class Capture:
                                "outside of that")
         notes.restore()     # of a run aside; a program lets go of tensors
         replay = Replay(notes, inputs, results, split, [*weights, *(None for _ in read_often)], back, self.owner._name())
-        replay.changes, replay.changes_back = changes_by_counter(inputs, counts, replay.written), self.changes_back
+        replay.changes = changes_by_counter(inputs, counts, replay.written)
+        replay.changes_back = changes_by_counter(*self.counts_back, replay.written_back)
         replay.guards, replay.runs_backward, replay.released = self.guards_back, ran_backward, history.released
         replay.saved_by_functions = saved
         replay.read_often, replay.nested, replay.reached = read_often, history.nested(), reached
@@ -279,14 +280,14 @@ class Capture:
     def guards_of_objects(self, observation: Observation) -> list[Any]:
         """Return a guard of the arguments that code distinguishes by identity, if it reaches objects of their classes otherwise.
 
-        Uncapturable where the function gets copies of those that it reaches, or a loop would make copies; of tuples and the like only `is`
-        would see it.
+        Uncapturable where the function gets copies of those that it reaches, or a loop would make copies: but for constants, which nothing
+        but `is` distinguishes.
         """
-        kinds = {*map(type, self.objects)}
+        is_copied = self.owner._is_step or self.objects is not self.parts.objects
+        kinds = {kind for kind in map(type, self.objects) if not is_copied or observation.has_is or not issubclass(kind, CONSTANTS)}
         known = {id(each): each for each in (*observation.objects, *observation.keys) if type(each) in kinds}
         places = [each if id(each) in known else None for each in self.objects]
-        if any(not isinstance(each, CONSTANTS) and (self.owner._is_step or each is not own)
-               for each, own in zip(places, self.parts.objects, strict=True)):
+        if any(each is not None and (self.owner._is_step or each is not own) for each, own in zip(places, self.parts.objects, strict=True)):
             raise Uncapturable("one is in a container that its code can name")
         return [Guard(GuardSource.OBJECTS, places, "an argument that its code can name", known)] if known else []
 
@@ -315,8 +316,8 @@ class Capture:
             roots, root_weights = ([*items] for items in zip(*pairs, strict=True))
             back = self.gradients(notes, observation, roots, [*inputs], differentiable, root_weights)
         replay = Replay(notes, [*inputs], [], 0, weights, back, entry.replay.name, entry.replay)
-        replay.changes_back, replay.guards = self.changes_back, self.guards_back
-        replay.frees = entry.replay.frees
+        replay.changes_back, replay.guards = changes_by_counter(*self.counts_back, replay.written_back), self.guards_back
+        replay.saved_by_functions, replay.frees = entry.replay.saved_by_functions, entry.replay.frees
         chosen = [result for result, weight in zip(recorded, weights, strict=False) if weight is not None]
         if len(chosen) < len(recorded):
             numbers = {id(node): number for number, node in enumerate(graph_between(recorded, inputs)[0])}
@@ -351,7 +352,7 @@ class Capture:
             with undone(notes), unharmed(), observation, notes, tangents_seen(active_levels(), False):      # of plain tensors
                 notes.begin_backward()
                 back = gradients_between(tuple(recorded), tuple(inputs), tuple(weights), False)
-                self.changes_back = changes_by_counter(tensors + weights, changes_since(versions, tensors + weights), ())
+                self.counts_back = tensors + weights, changes_since(versions, tensors + weights)
         except (MemoryError, Uncapturable):
             raise
         except Exception as error:      # which the backward will raise again

@@ -151,6 +151,14 @@ def assigns_outside(code: CodeType) -> bool:
         assigns_outside(each) for each in code.co_consts if inspect.iscode(each) and set(each.co_freevars) & {*code.co_freevars})
 
 
+def compares_identity(code: CodeType) -> bool:
+    """Return True if code compares by `is` with another value than None, or may do so by a function of `operator`."""
+    instructions = instructions_of(code)
+    return not names_in(code).isdisjoint(("is_", "is_not")) or any(
+        instruction.opname == "IS_OP" and not (last.opname == "LOAD_CONST" and last.argval is None)
+        for last, instruction in zip(instructions, instructions[1:], strict=False))
+
+
 def names_in_format(text: str) -> list[str]:
     """Return the names in a text that may be a format with fields, as "{0.rate}" is."""
     return re.findall(r"\w+", text) if "{" in text else []

@@ -8,7 +8,7 @@ import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from cygrad._core.capture.signature import COMPILED_STEP, attributes_of, is_local_function, is_variable, variables_of
+from cygrad._core.capture.signature import COMPILED_STEP, MOST_FUNCTIONS, attributes_of, is_local_function, is_variable, variables_of
 from cygrad.compiling.compiled import Compiled
 from cygrad.compiling.containers import items_of_function
 from cygrad.compiling.frames import assigns_outside
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from cygrad.compiling.reruns import Rerun
 
 MOST_CODES = 64     # whose programs are kept
-DEEPEST = 8         # local functions that lead to one another
 
 
 class StepsOfCode(Compiled):
@@ -76,7 +75,7 @@ def with_own_variables(function: Any) -> Any:
     return cast("Any", again)([with_own_variables(item) if is_local_function(item) and item is not function else item for item in items])
 
 
-def _names_values(value: Any, depth: int = DEEPEST) -> bool:
+def _names_values(value: Any, depth: int = MOST_FUNCTIONS) -> bool:
     """Return True for a local function that assigns no variable of another one, and whose variables are tensors, plain values, tuples of
     such, and functions, classes and modules that are not local.
     """

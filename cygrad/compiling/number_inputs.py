@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.capture.number_pairs import number_of_pair
-from cygrad._core.capture.signature import is_local_function, is_plain_tuple
+from cygrad._core.capture.signature import MOST_FUNCTIONS, is_local_function, is_plain_tuple
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.noted_calls import call_again
@@ -207,8 +207,8 @@ def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: t
              copies: dict[int, tuple[Any, Any]] | None = None) -> Any:
     """Return a value with other values in place of all values of a type, also in containers (of a type); of all, in functions, too.
 
-    outer: functions that lead to the value. One that leads to itself is not changed there. copies: gets each container, or function, and
-    the one in its place, by id: the same one wherever it is met.
+    outer: functions that lead to the value. One that leads to itself is not changed there, nor are those behind too many. copies: gets each
+    container, or function, and the one in its place, by id: the same one wherever it is met.
     """
     if type(value) is kind:
         return change(value)
@@ -218,7 +218,7 @@ def replaced(value: Any, kind: type, change: Callable[[Any], Any], containers: t
         if not isinstance(value, containers):
             return value
         result = mapped(lambda item: replaced(item, kind, change, containers, outer, copies), value)
-    elif any(value is each for each in outer):
+    elif any(value is each for each in outer) or sum(map(is_local_function, outer)) == MOST_FUNCTIONS:
         return value
     else:
         is_partial, outer = isinstance(value, functools.partial), (*outer, value)

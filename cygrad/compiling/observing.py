@@ -29,6 +29,7 @@ from cygrad.compiling.frames import (
     arguments_of,
     assigns_outside,
     codes_of_handlers,
+    compares_identity,
     imports_of,
     instructions_of,
     is_called_by_package,
@@ -115,7 +116,8 @@ class Observation:
         self.tensor_keys: set[int] = set()      # ids of tensors that are keys of dicts, or in sets: code may ask for them by identity
         self.impure: str | None = None          # the first thing that a replay would not repeat
         self.roots = [function, *values]
-        self.is_matching = False        # code of the user has a pattern of a class
+        self.is_matching = False        # code of the user has a pattern of a class,
+        self.has_is = False             # or compares by `is`
         self.is_repeated = False        # code runs besides the call of the user: it must change nothing
         self.repeats_code = False       # code of the user has run so
         self.handlers: set[CodeType] = set()    # of signals, which are no part of the function
@@ -235,6 +237,7 @@ class Observation:
                 isinstance(each, FunctionType) and each.__code__ is code for each in self.objects)):
             self.end(frame, "assigns a variable of another function, which one among the arguments may read: return the value instead")
         opcodes = {instruction.opname for instruction in instructions_of(code)}
+        self.has_is |= compares_identity(code)
         if "MATCH_CLASS" in opcodes and not self.is_matching:
             self.is_matching = True
             for each in list(self.objects):

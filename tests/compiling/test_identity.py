@@ -216,6 +216,46 @@ def test_a_function_runs_again_with_an_argument_twice_whose_tensor_is_another_on
         same(*gradients)
 
 
+def of_group(x, group):
+    return (x * x * x * group.rate * group.betas[0]).sum(), (x * x * group.betas[1]).sum()
+
+
+WINDOWS = np.ones(2, np.float32), np.full(2, 3.0, np.float32)
+
+
+def windowed(x, rate, windows=WINDOWS):
+    return (x * x * x * cg.tensor(windows[0]) * rate).sum(), (x * x * cg.tensor(windows[1])).sum()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("function, makes", [(of_group, lambda rate: (Group(rate),)), (windowed, lambda rate: (rate, WINDOWS))])
+def test_a_function_runs_again_with_a_tuple_that_code_can_name(function, makes, create_graph):
+    compiled = captured(function)
+    for k in range(5):
+        gradients = []
+        for call in (compiled, function):
+            x = (X + k).requires_grad_()
+            first, second = call(x, *makes(0.1 * k + 0.1))
+            gradients += cg.autograd.grad(first + second if create_graph else first, x, create_graph=create_graph)
+        same(*gradients)
+
+
+@pytest.mark.parametrize("count", [7, 8, 9, 10])
+def test_functions_that_lead_to_many(count):
+    def layer(function, weight):
+        return lambda x: function(x) * weight
+
+    model = make()
+    for k in range(count):
+        model = layer(model, X * 0.1 + 1 + k)
+    compiled = cg.compile(lambda model, x: model(x) * x)
+    for k in range(3):
+        x = (X + k).requires_grad_()
+        ours, theirs = (cg.autograd.grad(call(model, x).sum(), x, create_graph=True)[0]
+                        for call in (compiled, lambda model, x: model(x) * x))
+        same(ours, theirs)
+
+
 # ----- Loops -----
 @pytest.mark.parametrize("factor", [lambda function: 2 if function is F else 3, lambda function: {F: 2.0}.get(function, 3.0)])
 def test_gradients_of_steps_that_distinguish_functions(factor):

@@ -55,7 +55,7 @@ cdef class Captured:
     cdef readonly tuple reads_forward, reads_back       # bases that a part reads
     cdef public frozenset saved_by_functions    # numbers of inputs
     cdef public list changes, changes_back      # (number of an input or gradient, how often a part changes it)
-    cdef readonly tuple written         # numbers of the inputs that the forward part writes
+    cdef readonly tuple written, written_back   # numbers of the inputs that a part writes
     cdef readonly tuple recorded        # numbers of the results that require gradients
     cdef readonly tuple watched         # numbers of the results with memory of their own, whose versions a backward compares
     cdef readonly tuple result_bases    # of these

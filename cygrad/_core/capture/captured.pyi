@@ -16,6 +16,7 @@ class Captured:
     changes: list[tuple[int, int]]
     changes_back: list[tuple[int, int]]
     written: tuple[int, ...]
+    written_back: tuple[int, ...]
     recorded: tuple[int, ...]
     released: tuple[int, ...]
     fails_after_call: bool

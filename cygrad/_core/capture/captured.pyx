@@ -240,7 +240,8 @@ cdef class Captured:
         for part in (self.forward_part, self.backward_part):
             self.find_writes(part)
             self.find_stops(part, touches)
-        self.written = tuple(sorted({number for number, _, _ in self.forward_part.writes}))
+        self.written, self.written_back = [tuple(sorted({number for number, _, _ in (<Part>part).writes}))
+                                           for part in (self.forward_part, self.backward_part)]
         self.recorded = tuple([k for k, tensor in enumerate(results) if needs_grad(<TensorImpl>tensor)
                                and (<Layout>self.forward_part.results[k]).kind == MADE])
         self.watched = tuple([k for k, tensor in enumerate(results)

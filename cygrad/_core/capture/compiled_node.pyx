@@ -66,7 +66,7 @@ cdef class CompiledNode(Node):
         if self.stays:
             rerun.check_freed(program)
         for number, tensor, version in zip(range(len(inputs)), inputs, input_versions):
-            if version_of(tensor.storage) != version and (program is None or is_saved(replay, program, inputs, number)):
+            if version_of(tensor.storage) != version and is_saved(replay, program, inputs, number):
                 check_version(tensor, version, tensor.node, self)
         for number, tensor, version in zip(replay.result_bases, outputs, output_versions):
             if version_of((<TensorImpl>tensor).storage) != version and number in (replay if program is None else program).reads_back:
@@ -101,11 +101,13 @@ finish_node_type(CompiledNode)
 
 
 cdef bint is_saved(Replay replay, Replay program, tuple inputs, int number) except -1:
-    """Return True if a backward part reads an input as it was at the call: not one that hooks alone read and change."""
+    """Return True if a backward part, or the function (None), reads an input as it was at the call: not one that hooks alone read and
+    change."""
     cdef Storage storage = (<TensorImpl>inputs[number]).storage
-    if number + FIRST_INPUT not in program.reads_back:
+    cdef list changes = (replay if program is None else program).changes_back
+    if program is not None and number + FIRST_INPUT not in program.reads_back:
         return False
-    if not any([place < len(inputs) and (<TensorImpl>inputs[place]).storage is storage for place, _ in program.changes_back]):
+    if not any([place < len(inputs) and (<TensorImpl>inputs[place]).storage is storage for place, _ in changes]):
         return True
     return number in replay.saved_by_functions or any([
         FIRST_INPUT <= base < FIRST_INPUT + len(inputs) and (<TensorImpl>inputs[base - FIRST_INPUT]).storage is storage

@@ -3,6 +3,7 @@ from typing import Any
 from cygrad._core.levels.level import Level
 from cygrad.tensor import Tensor
 
+MOST_FUNCTIONS: int
 COMPILED_STEP: str
 MADE_STEP: str
 

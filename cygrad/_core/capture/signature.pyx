@@ -31,6 +31,7 @@ from cygrad._core.memory.sizes import Size
 cdef enum:
     DEEPEST = 8         # local functions that lead to one another; tuples in tuples
 
+MOST_FUNCTIONS = DEEPEST
 cdef object EMPTY_CELL = CellType()
 cdef int IS_NESTED = CO_NESTED
 # Attributes that the package gives to functions that are steps of loops: the step compiled, and the step that is made of a body.

@@ -35,8 +35,9 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
 LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
 RARE = ["-O2", "-falign-loops=1", "-falign-jumps=1"]
 SMALLEST = ["-Os", "-falign-loops=1", "-falign-jumps=1"]      # of integers, complex and rare numbers, for old processors
-# Second versions of loops, for other strides and conditions, make reductions no faster. They are a tenth of their code. For GCC alone.
-REDUCTIONS = [*LOOPS, "-fno-version-loops-for-strides", "-fno-split-loops", "-fno-unswitch-loops"]
+# Second versions of loops, for other strides and conditions, make reductions, and loops of other numbers than floats, no faster. They are
+# up to a tenth of their code. For GCC alone.
+ONE_VERSION = [*LOOPS, "-fno-version-loops-for-strides", "-fno-split-loops", "-fno-unswitch-loops"]
 CALLS = ["-O3", "-ffunction-sections", "-fno-tree-vectorize", "-ftree-slp-vectorize", "-falign-loops=1", "-falign-jumps=1"]
 SHORT = ["-O2", "-ffunction-sections", "-fno-tree-vectorize"]
 SELDOM = ["-Os", "-ffunction-sections"]

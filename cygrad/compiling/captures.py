@@ -158,12 +158,14 @@ class Capture:
             try:
                 with unharmed(), observation, notes:
                     value = self.owner._function(*args, **kwargs)
-                if notes.has_numbers and "type" in observation.names:
+                if notes.has_numbers and ("type" in observation.names or type in observation.objects):
                     raise Uncapturable("its code names type(), and the number of a step has another one")
                 check_looks(notes)
                 if holds(value) and not observation.is_early:
                     self.entry = self.program(notes, observation, value, is_new)
-            except Exception as error:      # objects in place of numbers and arrays may raise: the function has had its call
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:      # objects in place of numbers and arrays may raise: the user's call raises its own errors
                 self.reason = str(error)
 
     def run_again(self, changes: Changes, value: Any, args: Any, kwargs: Any, follows_places: bool = False) -> None:

@@ -78,7 +78,7 @@ def containers_in(tree: Any) -> dict[int, Any]:
         elif is_local_function(value):
             items = [each for each in variables_of(value) if is_local_function(each)]
         else:
-            items, spec = items_of(value)
+            items, spec = ([*vars(value).values()], value) if is_record(value) else items_of(value)
             is_container = spec is not None or sparse_part(value) is not None
         if is_container and id(value) not in met:
             met[id(value)] = value

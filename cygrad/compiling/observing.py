@@ -46,7 +46,7 @@ from cygrad.compiling.frames import (
     serves_user,
     writes_messages,
 )
-from cygrad.compiling.outside_calls import of_state, reason_of_c, reason_of_call, reason_of_report
+from cygrad.compiling.outside_calls import changes_container, of_state, reason_of_c, reason_of_call, reason_of_report
 from cygrad.compiling.outside_values import (
     all_names_of,
     changes_unseen,
@@ -183,6 +183,8 @@ class Observation:
             reason = changes_of(code, frame)
             if reason:      # before it runs
                 self.refuse(f"its backward runs {code.co_name}() ({code.co_filename}:{code.co_firstlineno}), which {reason}: {WAY_OUT}")
+        if self.is_undone and code in self.cached_codes:
+            self.end(frame, "adds to a cache")
         caller = frame.f_back
         reason = caller and reason_of_report(frame, caller)
         if caller and reason:
@@ -199,6 +201,10 @@ class Observation:
     def meet_call_of_c(self, function: Any, frame: FrameType) -> None:
         """Meet a call of a function written in C that begins."""
         reason = reason_of_call(function, frame)
+        owner = function.__self__
+        if self.is_undone and changes_container(function) and (
+                id(owner) in self.known or id(owner) in self.containers or isinstance(owner, np.ndarray)):
+            self.end(frame, f"calls {function.__name__}() of a {type(owner).__name__} from outside")
         if reason:
             self.end(frame, reason)
         elif function is warnings.warn or function is warnings.warn_explicit:
@@ -427,7 +433,9 @@ class Observation:
             return None
         self.guards.append(guard)
         if self.is_undone and guard.role not in (GuardRole.LENGTH, GuardRole.UNCHANGED):
-            self.values[id(guard)] = guard.value_now()
+            value = self.values[id(guard)] = guard.value_now()
+            if guard.role == GuardRole.CONTENT and type(value) is not np.ndarray:
+                self.refuse("its code names an array of a class of its own")
         if guard.role == GuardRole.TENSOR:
             self.tensors.append((guard, guard.value_now()))
         return guard

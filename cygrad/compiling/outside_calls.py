@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from array import array
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +45,9 @@ REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEf
 CHANGES = {"addHandler", "basicConfig", "disable", "filterwarnings", "removeHandler", "resetwarnings", "setLevel", "set_printoptions",
            "setbufsize", "seterr", "seterrcall", "simplefilter"}
 REPORTS_OR_CHANGES = REPORTS | CHANGES
+# Methods of containers written in C that change nothing.
+READERS = {"copy", "count", "difference", "get", "index", "intersection", "isdisjoint", "issubset", "issuperset", "items", "keys",
+           "symmetric_difference", "tobytes", "tolist", "union", "values"}
 # Functions written in C that count the uses of an object by other code.
 COUNTS = {"cache_info", "getweakrefcount", "getweakrefs"}
 
@@ -65,6 +70,14 @@ def reason_of_call(function: Any, frame: FrameType) -> str | None:
         return "starts a thread, in which it is not observed"
     reason = reason_of_c(function)
     return None if reason is None or not draws(function) and is_of_python(frame.f_code) else reason
+
+
+def changes_container(function: Any) -> bool:
+    """Return True for a method written in C that may change the container that it belongs to, or the form of an array."""
+    owner, name = function.__self__, function.__name__
+    if isinstance(owner, np.ndarray):
+        return name in ("resize", "setflags")
+    return isinstance(owner, (list, dict, set, deque, bytearray, array)) and name not in READERS
 
 
 def modules_of(function: Any) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from array import array
 from collections import OrderedDict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ def undone_in_python(observation: Observation, containers: Iterable[Any]) -> res
         changed = [guard for guard, tensor in observation.tensors if guard.value_now() is not tensor]       # to another one of its kind
         if first_broken(observation.guards, []) is not None:
             changed += [guard for guard in observation.guards if first_broken([guard], []) is not None]
-        for guard in changed:
+        for guard in sorted(changed, key=lambda guard: guard.source != GuardSource.SIZE):
             with suppress(Exception):       # of a value that cannot be set
                 put_back(guard, observation.values)
 
@@ -44,7 +45,9 @@ def contents_of(value: Any) -> Any:
     """Return the items of a list or a dict, or the attributes of an object; None for another value."""
     if isinstance(value, list):
         return list.copy(value)
-    return dict(dict.items(value)) if isinstance(value, dict) else dict(vars(value)) if hasattr(value, "__dict__") else None
+    if isinstance(value, dict):
+        return dict(dict_class_of(value).items(value))
+    return dict(vars(value)) if hasattr(value, "__dict__") else None
 
 
 def are_like(ours: Any, theirs: Any) -> bool:
@@ -110,7 +113,8 @@ def resize(container: Any, size: Any) -> None:
     elif isinstance(container, type):
         for name in {*vars(container)} - size:
             type.__delattr__(container, name)
-    elif isinstance(container, bytearray):
-        container[:] = size
+    elif isinstance(container, (bytearray, array)):
+        del container[:]
+        container.extend(size) if isinstance(container, bytearray) else container.frombytes(size)
     else:
         memoryview(container).cast("B")[:] = size

@@ -1,5 +1,6 @@
 """Steps that run once more for the program of a loop: values of Python that they change are put back."""
 
+import array
 import collections
 import dataclasses
 import datetime
@@ -82,6 +83,26 @@ def made_again():
     return Counted
 
 
+def of_cache():
+    @functools.lru_cache(maxsize=3)
+    def doubled(k):
+        return 2 * k
+
+    for k in range(3):
+        doubled(k)
+    return lambda: doubled(3), lambda: (doubled.cache_info().currsize, [doubled(k) for k in range(9)])
+
+
+class Bounded(list):
+    def clear(self):
+        raise TypeError
+
+
+class Window(collections.deque):
+    def extend(self, values):
+        raise TypeError
+
+
 # Makers of a change that a step makes, and of a function that shows the value.
 CHANGES = {
     "an item of a list": lambda: of([0], lambda items: items.__setitem__(0, items[0] + 1)),
@@ -101,6 +122,18 @@ CHANGES = {
                                              lambda kind: getattr(kind, "added", 0)),
     "bytes": lambda: of(bytearray(1), lambda values: values.__setitem__(0, values[0] + 1)),
     "an array": lambda: of(np.zeros(2), lambda values: values.__iadd__(1)),
+    "a longer array": lambda: of(array.array("d", [0.0]), lambda values: values.append(0.5)),
+    "a longer array by bytecode": lambda: of([array.array("d", [0.0])], lambda values: values.__setitem__(0, values[0] * 2)),
+    "more bytes": lambda: of([bytearray(2)], lambda values: values.__setitem__(0, values[0] * 2)),
+    "a larger array": lambda: of(np.zeros(2), lambda values: values.resize(3, refcheck=False)),
+    "a flag of an array": lambda: of(np.zeros(2), lambda values: values.setflags(write=False), lambda values: values.flags.writeable),
+    "a masked array": lambda: of(np.ma.array([1.0, 2.0], mask=[0, 1]), lambda values: values.data.__iadd__(1), lambda values: [*values.data]),
+    "a stack of tensors": lambda: of([cg.full((2,), float(k)) for k in range(9)], lambda items: items.pop()),
+    "a queue of tensors": lambda: of(collections.deque(cg.full((2,), float(k)) for k in range(9)), lambda items: items.popleft()),
+    "an element of a set": lambda: of(set(range(0, 4096, 512)), lambda items: items.pop(), lambda items: [items.pop() for _ in range(3)]),
+    "a list without clear": lambda: of(Bounded([0]), lambda items: items.append(1)),
+    "a deque without extend": lambda: of(Window([0]), lambda items: items.append(1)),
+    "a cache": of_cache,
     "another array": lambda: of({"array": np.zeros(2)}, rebind_array),
     "another tensor": lambda: of({"tensor": cg.zeros(2)}, rebind_tensor),
     "a variable of a function": of_closure,
@@ -216,6 +249,61 @@ def test_bodies_that_need_an_int(number_of, count):
         same(fori_loop(0, count, body, x), expected)
         if count == COUNT:
             same(cg.compile(lambda x: fori_loop(0, count, body, x))(x), expected)
+
+
+def in_ordered_dict(state, u):
+    state.move_to_end(next(iter(state)))
+    key = next(iter(state))
+    state[key] = state[key] * 0.9 + u
+    return state, None
+
+
+def in_record_with_more(state, u):
+    state.x = state.x * 0.9 + u
+    state.calls = getattr(state, "calls", 0) + 1
+    return state, None
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("step, make", [(in_ordered_dict, lambda x: collections.OrderedDict(a=x, b=x * 2)),
+                                        (in_record_with_more, lambda x: State(x, x))], ids=["order", "attribute"])
+def test_a_carry_with_a_state(step, make):
+    def by_loop(x):
+        return fori_loop(0, COUNT, lambda i, state: step(state, i)[0], make(x))
+
+    x = cg.ones(2, dtype=cg.float64)
+    expected = make(x)
+    for i in range(COUNT):
+        expected, _ = step(expected, i)
+    for _ in range(2):
+        for result in (by_loop(x), cg.compile(by_loop)(x)):
+            assert result.keys() == expected.keys() if isinstance(result, dict) else vars(result).keys() == vars(expected).keys()
+            for ours, theirs in zip(*(vars(each).values() if isinstance(each, State) else each.values() for each in (result, expected)),
+                                    strict=True):
+                assert ours.equal(theirs) if isinstance(ours, cg.Tensor) else ours == theirs
+
+
+def test_an_exception_that_ends_the_program():
+    log = []
+
+    def body(i, x):
+        log.append(1)
+        if i == FIRST_STEPS:
+            raise SystemExit
+        return x
+
+    with pytest.raises(SystemExit):
+        fori_loop(0, 100, body, cg.ones(1))
+    assert len(log) == FIRST_STEPS + 1
+
+
+kind_of = type
+
+
+def test_another_name_for_type():
+    for _ in range(3):
+        same(fori_loop(0, 64, lambda i, x: x * 0.5 + (1.0 if kind_of(i) is int else 2.0), cg.zeros(1)),
+             functools.reduce(lambda x, _: x * 0.5 + 1.0, range(64), cg.zeros(1)))
 
 
 def test_a_body_keeps_ints():

@@ -32,12 +32,11 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
 # their ends.
 # A short loop is a tenth slower where it crosses a window of the decoder; in Cython's output places do not matter, since it is calls.
 # Its loops are over dims and operands, too short for vectors. Names are those that Clang has, too.
-LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
+# Second versions of loops, for other strides and conditions, make loops no faster, and strided ones slower. They are a tenth of the code of
+# reductions. For GCC alone.
+LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1", "-fno-version-loops-for-strides", "-fno-split-loops", "-fno-unswitch-loops"]
 RARE = ["-O2", "-falign-loops=1", "-falign-jumps=1"]
 SMALLEST = ["-Os", "-falign-loops=1", "-falign-jumps=1"]      # of integers, complex and rare numbers, for old processors
-# Second versions of loops, for other strides and conditions, make reductions, and loops of other numbers than floats, no faster. They are
-# up to a tenth of their code. For GCC alone.
-ONE_VERSION = [*LOOPS, "-fno-version-loops-for-strides", "-fno-split-loops", "-fno-unswitch-loops"]
 CALLS = ["-O3", "-ffunction-sections", "-fno-tree-vectorize", "-ftree-slp-vectorize", "-falign-loops=1", "-falign-jumps=1"]
 SHORT = ["-O2", "-ffunction-sections", "-fno-tree-vectorize"]
 SELDOM = ["-Os", "-ffunction-sections"]

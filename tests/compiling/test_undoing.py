@@ -127,7 +127,7 @@ CHANGES = {
     "more bytes": lambda: of([bytearray(2)], lambda values: values.__setitem__(0, values[0] * 2)),
     "a larger array": lambda: of(np.zeros(2), lambda values: values.resize(3, refcheck=False)),
     "a flag of an array": lambda: of(np.zeros(2), lambda values: values.setflags(write=False), lambda values: values.flags.writeable),
-    "a masked array": lambda: of(np.ma.array([1.0, 2.0], mask=[0, 1]), lambda values: values.data.__iadd__(1), lambda values: [*values.data]),
+    "a masked array": lambda: of(np.ma.array([1.0, 2.0], mask=[0, 1]), lambda values: values.data.__iadd__(1), lambda value: [*value.data]),
     "a stack of tensors": lambda: of([cg.full((2,), float(k)) for k in range(9)], lambda items: items.pop()),
     "a queue of tensors": lambda: of(collections.deque(cg.full((2,), float(k)) for k in range(9)), lambda items: items.popleft()),
     "an element of a set": lambda: of(set(range(0, 4096, 512)), lambda items: items.pop(), lambda items: [items.pop() for _ in range(3)]),

@@ -95,7 +95,8 @@ def draws(function: Any) -> bool:
 
 def reason_of_c(function: Any) -> str | None:
     """Return why a function written in C may have another result each time, wherever it is called; None: it has not."""
-    reads_state = any(module.partition(".")[0] in STATEFUL for module in modules_of(function)) or function is input
+    reads_state = (any(module.partition(".")[0] in STATEFUL for module in modules_of(function)) or function is input
+                   or type(function.__self__).__module__ == "zlib")     # of a stream
     return of_state(function.__qualname__) if draws(function) or reads_state else None
 
 

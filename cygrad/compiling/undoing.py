@@ -83,7 +83,10 @@ def put_back(guard: Guard, values: Mapping[int, Any]) -> None:
         for each in name:
             holder.pop(each, None)
     elif guard.role == GuardRole.CONTENT and isinstance(value, np.ndarray):
-        value[...] = np.frombuffer(guard.value[-1], value.dtype).reshape(value.shape)
+        _, _, (dtype, shape, *_), content = guard.value
+        whole: Any = value
+        whole.dtype, whole.shape = dtype, shape
+        whole[...] = np.frombuffer(content, dtype).reshape(shape)
     if source == GuardSource.KEY:
         kind = dict_class_of(holder)
         kind.pop(holder, name, None) if is_absent else kind.__setitem__(holder, name, value)

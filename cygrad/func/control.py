@@ -18,7 +18,7 @@ import numpy as np
 from cygrad._core.capture.compiled_node import sees_results_alone
 from cygrad._core.capture.kinds import Uncommon
 from cygrad._core.capture.signature import MADE_STEP
-from cygrad._core.graph.notes import is_noting, note_numbers, noted_steps, refuse_decisions
+from cygrad._core.graph.notes import current_notes, is_noting, noted_steps, refuse_decisions
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import active_levels
@@ -337,7 +337,9 @@ def _kept_step(body: Callable[..., Any], cond: Callable[[Any], Any] | None, make
 def _step_of_numbers(body: Callable[[int, Any], Any], _: None) -> Step:
     """Return the step of a `fori_loop`, whose number is a 0-d tensor of float64."""
     def step(carry: Any, number: Any) -> tuple[Any, Any]:
-        note_numbers()
+        notes = current_notes()
+        if notes is not None:
+            notes.has_numbers = True
         return as_numbers(body(cast("int", IntInput(number, LARGEST_NUMBER)), carry)), None
 
     return step

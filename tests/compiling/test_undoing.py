@@ -10,6 +10,7 @@ import json
 import math
 import random
 import statistics
+import zlib
 
 import numpy as np
 import pytest
@@ -127,6 +128,8 @@ CHANGES = {
     "more bytes": lambda: of([bytearray(2)], lambda values: values.__setitem__(0, values[0] * 2)),
     "a larger array": lambda: of(np.zeros(2), lambda values: values.resize(3, refcheck=False)),
     "a flag of an array": lambda: of(np.zeros(2), lambda values: values.setflags(write=False), lambda values: values.flags.writeable),
+    "a form of an array": lambda: of(np.arange(6.0).reshape(2, 3), lambda values: setattr(values, "shape", values.shape[::-1])),
+    "a stream": lambda: of(zlib.compressobj(), lambda stream: stream.compress(b"abc" * 9999), lambda stream: len(stream.flush())),
     "a masked array": lambda: of(np.ma.array([1.0, 2.0], mask=[0, 1]), lambda values: values.data.__iadd__(1), lambda value: [*value.data]),
     "a stack of tensors": lambda: of([cg.full((2,), float(k)) for k in range(9)], lambda items: items.pop()),
     "a queue of tensors": lambda: of(collections.deque(cg.full((2,), float(k)) for k in range(9)), lambda items: items.popleft()),

@@ -589,13 +589,6 @@ def refuse_decisions(Py_ssize_t first, str reason not None):
         note_look(reason)
 
 
-def note_numbers():
-    """Note that code gets an object in place of a number."""
-    cdef Notes notes = current_notes()
-    if notes is not None:
-        notes.has_numbers = True
-
-
 def note_message():
     """Note that a message is about to be sent: no later step of a program may give the replay up, as the message would be sent twice."""
     cdef Notes notes = current_notes()

@@ -16,7 +16,7 @@ import numpy
 from setuptools.command.build_ext import build_ext
 
 from building import native
-from building.compiler import CALLS, LOOPS, RARE, SELDOM, SHORT, SMALLEST, Compiler, messages_of
+from building.compiler import CALLS, LOOPS, ONE_VERSION, RARE, SELDOM, SHORT, SMALLEST, Compiler, messages_of
 from building.translation import COMMON, common_translation, translation_of
 from building.units import Unit, build_units
 
@@ -74,9 +74,9 @@ class Build(build_ext):
         for name in generator.generate(levels, native.header(compiler) if alone else ""):
             source = Path(name)
             is_old = len(levels) > 1 and source.stem.endswith(levels[0]) and not source.stem.startswith("floats_reduction")
-            is_rare, is_reduction = is_old or source.stem.startswith("rare"), "reduction" in source.stem and compiler.levelled
-            is_small = is_old and source.stem.startswith(("others", "rare")) and not is_reduction
-            optimization = SMALLEST if is_small else RARE if is_rare else LOOPS
+            is_rare = is_old or source.stem.startswith("rare")
+            is_small = is_old and source.stem.startswith(("others", "rare")) and "reduction" not in source.stem
+            optimization = SMALLEST if is_small else RARE if is_rare else [*LOOPS, *([] if compiler.clang else ONE_VERSION)]
             flags = [*optimization, *(native.FLAGS if alone else [])]
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))
 

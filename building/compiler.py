@@ -32,9 +32,10 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
 # their ends.
 # A short loop is a tenth slower where it crosses a window of the decoder; in Cython's output places do not matter, since it is calls.
 # Its loops are over dims and operands, too short for vectors. Names are those that Clang has, too.
+LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
 # Second versions of loops, for other strides and conditions, make loops no faster, and strided ones slower. They are a tenth of the code of
-# reductions. For GCC alone.
-LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1", "-fno-version-loops-for-strides", "-fno-split-loops", "-fno-unswitch-loops"]
+# reductions. Clang has no such flags.
+ONE_VERSION = ["-fno-version-loops-for-strides", "-fno-split-loops", "-fno-unswitch-loops"]
 RARE = ["-O2", "-falign-loops=1", "-falign-jumps=1"]
 SMALLEST = ["-Os", "-falign-loops=1", "-falign-jumps=1"]      # of integers, complex and rare numbers, for old processors
 CALLS = ["-O3", "-ffunction-sections", "-fno-tree-vectorize", "-ftree-slp-vectorize", "-falign-loops=1", "-falign-jumps=1"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections import OrderedDict, deque
+from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.capture.guards import GuardRole, GuardSource, first_broken, plain_iterator
+from cygrad._core.capture.guards import GuardRole, GuardSource, base_of, first_broken, plain_iterator
 from cygrad._core.capture.restoring import restoring
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def contents_of(value: Any) -> Any:
     if isinstance(value, list):
         return list.copy(value)
     if isinstance(value, dict):
-        return dict(dict_class_of(value).items(value))
+        return dict(base_of(value).items(value))
     return dict(vars(value)) if hasattr(value, "__dict__") else None
 
 
@@ -56,18 +56,13 @@ def are_like(ours: Any, theirs: Any) -> bool:
     return len(ours) == len(theirs) and all(all(map(operator.is_, mine, others)) for mine, others in pairs)
 
 
-def dict_class_of(value: Any) -> Any:
-    """Return the class in C of a dict: a class of the user may override how it is changed."""
-    return OrderedDict if isinstance(value, OrderedDict) else dict
-
-
 def fill(value: Any, contents: Any) -> None:
     """Give a container, or an object, its former contents."""
     if isinstance(value, list):
         list.__setitem__(value, slice(None), contents)
         return
     names: Any = value if isinstance(value, dict) else vars(value)
-    kind = dict_class_of(names)
+    kind = base_of(names)
     kind.clear(names)
     for key, item in contents.items():
         kind.__setitem__(names, key, item)
@@ -88,10 +83,10 @@ def put_back(guard: Guard, values: Mapping[int, Any]) -> None:
         whole.dtype, whole.shape = dtype, shape
         whole[...] = np.frombuffer(content, dtype).reshape(shape)
     if source == GuardSource.KEY:
-        kind = dict_class_of(holder)
+        kind = base_of(holder)
         kind.pop(holder, name, None) if is_absent else kind.__setitem__(holder, name, value)
     elif source == GuardSource.ITEM:
-        (deque if isinstance(holder, deque) else list).__setitem__(holder, name, value)
+        base_of(holder).__setitem__(holder, name, value)
     elif source == GuardSource.CELL and is_absent:
         del holder.cell_contents
     elif source == GuardSource.CELL:
@@ -109,8 +104,7 @@ def resize(container: Any, size: Any) -> None:
         set.clear(container)
         set.update(container, size)
     elif isinstance(container, (list, deque)):
-        kind: Any = deque if isinstance(container, deque) else list
-        items = [*plain_iterator(container)][:size]
+        kind, items = base_of(container), [*plain_iterator(container)][:size]
         kind.clear(container)
         kind.extend(container, items + [None] * (size - len(items)))
     elif isinstance(container, type):

@@ -45,7 +45,7 @@ cdef object size_of(object container):
     return view.tobytes()
 
 
-cdef type base_of(object container):
+cpdef type base_of(object container):
     """Return the class in C of a container: a class of the user may override how it is read."""
     cdef type kind
     for kind in (list, tuple, OrderedDict, dict, set, frozenset, deque):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cygrad.compiling.compiled import Compiled
 
 
-CONSTANTS = tuple, slice, range
+CONSTANTS = tuple, slice, range     # classes whose objects nothing changes
 
 
 class Unsettled(Uncapturable):
@@ -151,14 +151,12 @@ class Capture:
         """Do as `run_aside`; without a program if it reads arrays of NumPy's, and allocations are not traced."""
         notes, observation = Notes(follows_places), self.observation(args, kwargs)
         observation.is_undone = True
-        containers = containers_in((args, *kwargs.values())).values()
-        with (unobserved(), undone(notes), undone_in_python(observation, containers),
-              allocations_traced(self.owner._reads_arrays) as is_new):
+        with unobserved(), undone(notes), undone_in_python(observation), allocations_traced(self.owner._reads_arrays) as is_new:
             self.versions = versions_of(self.tensors)
             try:
                 with unharmed(), observation, notes:
                     value = self.owner._function(*args, **kwargs)
-                if notes.has_numbers and ("type" in observation.names or type in observation.objects):
+                if notes.has_numbers and ("type" in observation.names or id(type) in observation.known):
                     raise Uncapturable("its code names type(), and the number of a step has another one")
                 check_looks(notes)
                 if holds(value) and not observation.is_early:
@@ -319,7 +317,7 @@ class Capture:
             back = self.gradients(notes, observation, roots, [*inputs], differentiable, root_weights)
         replay = Replay(notes, [*inputs], [], 0, weights, back, entry.replay.name, entry.replay)
         replay.changes_back, replay.guards = changes_by_counter(*self.counts_back, replay.written_back), self.guards_back
-        replay.saved_by_functions, replay.frees = entry.replay.saved_by_functions, entry.replay.frees
+        replay.frees = entry.replay.frees
         chosen = [result for result, weight in zip(recorded, weights, strict=False) if weight is not None]
         if len(chosen) < len(recorded):
             numbers = {id(node): number for number, node in enumerate(graph_between(recorded, inputs)[0])}

@@ -96,7 +96,7 @@ class Observation:
     """Watches a function run, in a `with` statement: its guards, and the first thing that no program can repeat."""
 
     def __init__(self, function: Any, values: Iterable[Any], arguments: Mapping[int, Any]) -> None:
-        self.containers = arguments.keys()      # ids of those among the arguments; the key of the call has their items
+        self.containers = arguments     # among the arguments, by id; the key of the call has their items
         self.codes_of_arguments = {each.__code__ for each in arguments.values() if isinstance(each, FunctionType)}
         self.guards: list[Any] = []
         self.seen: set[Any] = set()             # places that are guarded
@@ -393,8 +393,9 @@ class Observation:
                 self.reach(part)
         for cache, key in keys_of_cache(value):     # of results, which an emptied cache does not have
             self.guard(GuardSource.KEY, cache, key)
-            self.keys += leaves_of_key(key)
-            self.tensor_keys.update(id(leaf) for leaf in self.keys if isinstance(leaf, TensorImpl))
+            leaves = [*leaves_of_key(key)]
+            self.keys += leaves
+            self.tensor_keys.update(id(leaf) for leaf in leaves if isinstance(leaf, TensorImpl))
         if isinstance(value, weakref.ReferenceType):
             self.guard(GuardSource.RESULT, value, "the object of a weak reference")
         if isinstance(value, FunctionType):

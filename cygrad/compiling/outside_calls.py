@@ -37,6 +37,7 @@ PURE = {prefix + name for prefix in ("", "_") for name in (
     "abc", "array", "binascii", "bisect", "builtins", "cmath", "codecs", "collections", "copy", "csv", "enum", "functools", "hashlib",
     "heapq", "itertools", "json", "math", "operator", "re", "sre", "statistics", "string", "struct", "types", "typing",
     "unicodedata", "warnings", "weakref", "zlib")}
+STREAMS = {"zlib"}      # of these, the ones whose objects have a state
 STATEFUL = sys.stdlib_module_names - PURE
 # Functions that return or change a state of Python's or NumPy's, and are written in Python. NumPy has another `stack`.
 REPORTS = {"active_count", "current_thread", "currentframe", "enumerate", "getEffectiveLevel", "getLevelName", "getLevelNamesMapping",
@@ -96,7 +97,7 @@ def draws(function: Any) -> bool:
 def reason_of_c(function: Any) -> str | None:
     """Return why a function written in C may have another result each time, wherever it is called; None: it has not."""
     reads_state = (any(module.partition(".")[0] in STATEFUL for module in modules_of(function)) or function is input
-                   or type(function.__self__).__module__ == "zlib")     # of a stream
+                   or type(function.__self__).__module__ in STREAMS)
     return of_state(function.__qualname__) if draws(function) or reads_state else None
 
 

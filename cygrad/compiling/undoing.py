@@ -14,18 +14,18 @@ from cygrad._core.capture.guards import GuardRole, GuardSource, base_of, first_b
 from cygrad._core.capture.restoring import restoring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from cygrad._core.capture.guards import Guard
     from cygrad.compiling.observing import Observation
 
 
-def undone_in_python(observation: Observation, containers: Iterable[Any]) -> restoring[None]:
-    """Undo changes of the values that an observation guards, and of containers among the arguments.
+def undone_in_python(observation: Observation) -> restoring[None]:
+    """Undo changes of the values that an observation guards, and of containers among its arguments.
 
     Code in C that has a state which no guard sees does not run: the observation ends it before.
     """
-    before = [(value, contents_of(value)) for value in containers]
+    before = [(value, contents_of(value)) for value in observation.containers.values()]
 
     def end(_: object) -> None:
         for value, contents in before:

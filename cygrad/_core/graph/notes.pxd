@@ -73,7 +73,7 @@ cdef class Notes:
     cdef dict by_address                    # of storages from outside: number of slot
     cdef readonly bint failed               # a kernel, or a note, found no memory
     cdef readonly Py_ssize_t first_message  # the number of steps before the first message to other processes; -1: there is none
-    cdef public bint has_numbers          # objects in place of numbers of steps, which have another class
+    cdef public bint has_numbers            # objects in place of numbers of steps, which have another class
     cdef public bint ran_backward           # of the engine, which has left no result pending
     cdef readonly dict reached              # ids of the nodes, or leaves, that such backwards have reached: whether they ran
     cdef public bint ran_history_outside    # such a backward has reached a node from before, of no leaf

@@ -152,26 +152,27 @@ cdef object kind_of_value(object value, Parts parts, tuple levels, bint has_inpu
         return plain_kind(value)
     enter_container(" while arguments of a compiled function are read")
     try:
-        return kind_with_inputs(value, parts, levels) if has_inputs else kind_of_container(value, parts, levels, False)
+        return kind_of_object(value, parts, levels, has_inputs)
     finally:
         leave_container()
 
 
-cdef object kind_with_inputs(object value, Parts parts, tuple levels, tuple outer=()):
-    """Return the kind of a container, or of a function that others name, with tensors in place of floats: one that is met again has the
-    same ones."""
+cdef object kind_of_object(object value, Parts parts, tuple levels, bint has_inputs, tuple outer=()):
+    """Return the kind of a container, or of a function to which others (outer) lead; one that is met again has the same tensors in place of
+    floats."""
     cdef Py_ssize_t tensors = len(parts.tensors), objects = len(parts.objects)
-    if id(value) in parts.known:
+    if has_inputs and id(value) in parts.known:
         kind, of_tensors, of_objects = parts.known[id(value)]
         parts.tensors += parts.tensors[of_tensors]
         parts.objects += parts.objects[of_objects]
         return kind
     if outer:
         parts.objects.append(value)
-        kind = kind_of_function(value, parts, levels, True, outer)
+        kind = kind_of_function(value, parts, levels, has_inputs, outer)
     else:
-        kind = kind_of_container(value, parts, levels, True)
-    parts.known[id(value)] = kind, slice(tensors, len(parts.tensors)), slice(objects, len(parts.objects))
+        kind = kind_of_container(value, parts, levels, has_inputs)
+    if has_inputs:
+        parts.known[id(value)] = kind, slice(tensors, len(parts.tensors)), slice(objects, len(parts.objects))
     return kind
 
 
@@ -267,12 +268,10 @@ cdef object kind_of_function(object function, Parts parts, tuple levels, bint ha
     for value in variables_of(function):
         if is_variable(value):
             kinds.append(kind_of_value(value, parts, levels, has_inputs))
-        elif is_local_function(value) and (value in path or len(path) < DEEPEST):
-            if value not in path and has_inputs:
-                kinds.append(kind_with_inputs(value, parts, levels, path))
-            else:
-                parts.objects.append(value)
-                kinds.append(path.index(value) if value in path else kind_of_function(value, parts, levels, False, path))
+        elif is_local_function(value) and value in path:
+            kinds.append(path.index(value))
+        elif is_local_function(value) and len(path) < DEEPEST:
+            kinds.append(kind_of_object(value, parts, levels, has_inputs, path))
         else:
             parts.others.append((value,))
             kinds.append(id(value))
